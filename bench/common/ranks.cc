@@ -1,0 +1,83 @@
+// Rank threads that sleep on a condition variable between jobs; no lock is taken inside a job.
+#include "ranks.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+namespace tutti::bench {
+namespace {
+
+// A consequence of some other rank's failure rather than a cause.
+bool isConsequence(tuttiResult_t result) {
+  return result == tuttiRemoteError || result == tuttiBroken;
+}
+
+}  // namespace
+
+Ranks::Ranks(std::vector<tuttiComm_t> comms, std::vector<int> cpus) : comms_(std::move(comms)) {
+  for (int rank = 0; rank < count(); rank++) {
+    const int cpu = cpus.empty() ? -1 : cpus[static_cast<std::size_t>(rank) % cpus.size()];
+    threads_.emplace_back([this, rank, cpu] { serve(rank, cpu); });
+  }
+}
+
+Ranks::~Ranks() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  for (tuttiComm_t comm : comms_) {
+    if (comm != nullptr) tuttiCommDestroy(comm);
+  }
+}
+
+Outcome Ranks::run(const std::function<Outcome(int rank)>& job) {
+  std::unique_lock lock(mutex_);
+  job_ = &job;
+  jobNumber_++;
+  running_ = count();
+  first_.reset();
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return running_ == 0; });
+  return first_;
+}
+
+void Ranks::serve(int rank, int cpu) {
+  if (cpu >= 0) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(static_cast<std::size_t>(cpu), &set);
+    sched_setaffinity(0, sizeof(set), &set);  // the cpu comes from the process's own mask
+  }
+  std::unique_lock lock(mutex_);
+  for (long done = 0;; done++) {
+    changed_.wait(lock, [&] { return ending_ || jobNumber_ > done; });
+    if (ending_) return;
+    const std::function<Outcome(int rank)>& job = *job_;
+    lock.unlock();
+    Outcome outcome = job(rank);
+    tuttiComm_t& comm = comms_[static_cast<std::size_t>(rank)];
+    lock.lock();
+    if (outcome && (!first_ || (isConsequence(first_->result) && !isConsequence(outcome->result))))
+      first_ = outcome;
+    if (outcome && comm != nullptr) {
+      lock.unlock();
+      tuttiCommAbort(comm);
+      comm = nullptr;
+      lock.lock();
+    }
+    if (--running_ == 0) changed_.notify_all();
+  }
+}
+
+Outcome outcomeOf(tuttiResult_t result, int rank, const char* what, tuttiComm_t comm) {
+  if (result == tuttiSuccess) return std::nullopt;
+  std::string text = fmt::format("{}: {}", what, tuttiGetErrorString(result));
+  const char* reason = tuttiGetLastError(comm);
+  if (reason != nullptr && reason[0] != '\0') text += fmt::format(": {}", reason);
+  return Failure{rank, result, text};
+}
+
+}  // namespace tutti::bench

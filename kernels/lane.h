@@ -1,0 +1,52 @@
+// What the step body works on: the arguments of one call, shared by its lanes, and the state of one lane.
+// Plain structs; on a GPU they live in device memory, on a host in the communicator.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/mailbox_end.h"
+#include "kernels/cut.h"
+#include "kernels/program.h"
+#include "kernels/reduction.h"
+
+namespace tutti {
+
+struct CallArguments {
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  const std::byte* const* peerInputs = nullptr;  // by rank; windows only
+  std::byte* const* peerOutputs = nullptr;
+  Cut cut;
+  Reduction reduction;
+  std::uint32_t tag = 0;
+  std::uint32_t formBytes[3] = {0, 0, 0};  // bytes of an element by Form
+};
+
+struct LaneState {
+  // Fixed by the plan.
+  const LaneProgram* program = nullptr;
+  MailboxEnd* const* ends = nullptr;  // program->nends
+  std::byte* scratch = nullptr;       // segment after segment, scratchStride bytes apart
+  std::uint64_t scratchStride = 0;
+  Source* sources = nullptr;  // workspace: mostOperands of each; lines in a shared one: for each thread
+  Destination* destinations = nullptr;
+  std::byte* tiles = nullptr;  // lines on a host: program->mostOperands tiles of kLineTileBytes
+
+  // The call.
+  const CallArguments* call = nullptr;
+
+  // Progress.
+  std::uint32_t step = 0;
+  std::uint32_t round = 0;
+  RoundCut cut{0, 0, 0};
+  std::uint64_t stepElements = 0;  // that each data operand of the current step moves in this round
+  bool done = true;
+
+  // Counted since the call began.
+  std::uint64_t stepsFired = 0;
+  std::uint64_t messagesSent = 0;
+  std::uint64_t bytesSent = 0;
+};
+
+}  // namespace tutti

@@ -1,0 +1,252 @@
+// The main path of a call: run() -> Execution (collectives/execute.cc) -> advance (kernels/advance-inl.h) ->
+// kernel.
+#include "api/communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "kernels/float_environment.h"
+
+namespace tutti {
+namespace {
+
+InProcessLinkOptions linkOptions(int nranks) {
+  InProcessLinkOptions options;
+  // Every pair of ranks has lines once it talks; many ranks have many pairs, and use lines for small messages
+  // only.
+  if (nranks > 16) options.lineBytes = 1024;
+  return options;
+}
+
+PlanTable tableOf(const RankGroup& group) {
+  return {group.settings.forced, group.hub->options().lineBytes, group.hub->options().slotBytes};
+}
+
+// The bytes of a call's buffers on this rank; none where the rank does not use one.
+std::uint64_t inputBytes(const CallRequest& request, int rank, int nranks) {
+  if (request.collective == Collective::barrier) return 0;
+  if (request.collective == Collective::broadcast && rank != request.root) return 0;
+  return request.count * bytesOf(request.type) *
+         static_cast<std::uint64_t>(inputSegmentsOf(request.collective, nranks));
+}
+
+std::uint64_t outputBytes(const CallRequest& request, int rank, int nranks) {
+  if (request.collective == Collective::barrier) return 0;
+  if (request.collective == Collective::reduce && rank != request.root) return 0;
+  return request.count * bytesOf(request.type) *
+         static_cast<std::uint64_t>(outputSegmentsOf(request.collective, nranks));
+}
+
+}  // namespace
+
+RankGroup::RankGroup(int ranks, std::string text, const Settings& given)
+    : nranks(ranks),
+      label(std::move(text)),
+      settings(given),
+      rollCall(ranks, label),
+      hub(std::make_shared<InProcessHub>(linkOptions(ranks))),
+      windowUse(static_cast<std::size_t>(ranks)) {}
+
+// Each of them ends its current step, sees the poison word and keeps out. The bound is for a thread that a
+// debugger holds: it must not hold the others as well.
+void RankGroup::awaitWindows(int rank) const {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  for (int peer = 0; peer < nranks; ++peer) {
+    const WindowUse& use = windowUse[static_cast<std::size_t>(peer)];
+    while (peer != rank && use.active.load(std::memory_order_seq_cst) != 0 &&
+           std::chrono::steady_clock::now() < until)
+      std::this_thread::yield();
+  }
+}
+
+Communicator::Communicator(std::shared_ptr<RankGroup> group, int rank)
+    : group_(std::move(group)),
+      rank_(rank),
+      links_(group_->hub, rank),
+      table_(tableOf(*group_)),
+      planner_(rank, group_->nranks, links_),
+      execution_(rank, group_->nranks, planner_, table_,
+                 {group_->windowUse[static_cast<std::size_t>(rank)], group_->rollCall.poisonWord()}),
+      watch_(group_->rollCall, rank, {!outnumberCores(group_->nranks), group_->settings.timeout}) {}
+
+Communicator::~Communicator() {
+  group_->rollCall.board(rank_).leave();
+}
+
+Status Communicator::broken() {
+  const Status cause = firstCause();
+  const bool first = !reported_ && !aborted_.load(std::memory_order_relaxed);
+  reported_ = true;
+  if (first) return cause;
+  return Status(Code::broken,
+                fmt::format("the communicator is broken and cannot be used any more. First cause: {}. "
+                            "Destroy it and build a new one",
+                            cause.message()));
+}
+
+Status Communicator::mayCall() {
+  if (isBroken()) return broken();
+  if (finalized_)
+    return Status(Code::invalidUsage,
+                  "the communicator was finalized; the only thing left to do is tuttiCommDestroy");
+  return Status();
+}
+
+Status Communicator::admits(const CallRequest& request) const {
+  CallFacts facts{request.collective, request.type, request.operation, request.count, nranks(), false};
+  facts.windows = registrationCalls_ != 0 && wantsWindows(table_, facts);
+  return statusOf(choose(table_, facts));
+}
+
+bool Communicator::isRegistered(const CallRequest& request) const {
+  const auto covered = [this](const void* data, std::uint64_t bytes) {
+    const auto* begin = static_cast<const std::byte*>(data);
+    return bytes == 0 ||
+           std::any_of(registrations_.begin(), registrations_.end(), [&](const Registration& range) {
+             return range.begin <= begin && begin + bytes <= range.end;
+           });
+  };
+  return covered(request.send, inputBytes(request, rank_, nranks())) &&
+         covered(request.recv, outputBytes(request, rank_, nranks()));
+}
+
+Status Communicator::begin(const CallRequest& request) {
+  CollectiveCall call;
+  call.descriptor.collective = request.collective;
+  call.descriptor.type = request.type;
+  call.descriptor.operation = reduces(request.collective) ? request.operation : Operation::sum;
+  call.descriptor.root = request.root;
+  call.descriptor.registrations = registrationCalls_;
+  call.descriptor.count = request.count;
+  call.descriptor.sequence = sequence_;
+  call.tag = tagOf(call.descriptor, lastTag_);
+  call.input = request.send;
+  call.output = request.recv;
+  if (registrationCalls_ != 0) {
+    CallFacts facts{request.collective, request.type, call.descriptor.operation,
+                    request.count,      nranks(),     false};
+    call.exchange = wantsWindows(table_, facts);
+    call.registered = call.exchange && isRegistered(request);
+  }
+  TUTTI_TRY(prepare(call));
+  ++sequence_;
+  lastTag_ = call.tag;
+  group_->rollCall.board(rank_).announce(call.descriptor);
+  watch_.begin();
+  execution_.start();
+  return Status();
+}
+
+Status Communicator::prepare(const CollectiveCall& call) {
+  Status status;
+  try {
+    status = execution_.prepare(call);
+  } catch (const std::bad_alloc&) {  // not left to the C boundary: the other ranks must hear of it
+    status = Status(Code::systemError, "out of memory");
+  }
+  // A refusal is the same on every rank; running out of memory is this rank's alone.
+  if (status.isOk() || status.code() == Code::invalidArgument || status.code() == Code::notSupported)
+    return status;
+  group_->rollCall.breakWith(
+      Status(status.code(), fmt::format("communicator {}, rank {}, {}: {}", label(), rank_,
+                                        describe(call.descriptor), status.message())));
+  return broken();
+}
+
+Status Communicator::finish(bool completed) {
+  if (!completed) {
+    if (execution_.call().registered) group_->awaitWindows(rank_);
+    return broken();
+  }
+  return execution_.outcome();
+}
+
+Status Communicator::run(const CallRequest& request) {
+  struct Events {
+    Communicator& communicator;
+    bool completed = false;
+    void progressed(std::size_t) { communicator.progressed(); }
+    bool idle(std::size_t) { return communicator.idle(); }
+    bool finished(std::size_t) {
+      completed = true;
+      return false;
+    }
+  };
+  TUTTI_TRY(begin(request));
+  const FloatEnvironment environment;
+  Events events{*this};
+  Execution* executions[] = {&execution_};
+  complete(executions, events);
+  return finish(events.completed);
+}
+
+Status Communicator::registerMemory(const void* buffer, std::size_t bytes, void** handle) {
+  TUTTI_TRY(mayCall());
+  const auto* begin = static_cast<const std::byte*>(buffer);
+  *handle = &registrations_.emplace_back(Registration{begin, begin + bytes});
+  ++registrationCalls_;
+  return Status();
+}
+
+Status Communicator::deregisterMemory(void* handle) {
+  const auto found = std::find_if(registrations_.begin(), registrations_.end(),
+                                  [handle](const Registration& range) { return &range == handle; });
+  if (found == registrations_.end())
+    return Status(Code::invalidArgument,
+                  "the handle is not a registration of this communicator, or was deregistered before");
+  registrations_.erase(found);
+  return Status();
+}
+
+Status Communicator::finalize() {
+  if (isBroken()) reported_ = true;  // no call that could have met the first cause: "broken" even now
+  TUTTI_TRY(mayCall());
+  finalized_ = true;
+  group_->rollCall.board(rank_).leave();
+  return Status();
+}
+
+Status Communicator::lastPlan(tuttiPlan_t& plan) const {
+  if (execution_.plan() == nullptr)
+    return Status(Code::invalidUsage,
+                  "no collective has run on this communicator yet, so there is no last plan");
+  const Choice& choice = execution_.choice();
+  const auto write = [](char* to, std::size_t room, const char* text) {
+    std::strncpy(to, text, room - 1);
+    to[room - 1] = '\0';
+  };
+  write(plan.collective, sizeof(plan.collective), settingNameOf(execution_.call().descriptor.collective));
+  write(plan.algorithm, sizeof(plan.algorithm), settingNameOf(choice.algorithm));
+  const bool window = choice.algorithm == Algorithm::twoShotWindow;
+  write(plan.protocol, sizeof(plan.protocol),
+        window                                  ? "window"
+        : choice.format == MailboxFormat::lines ? "lines"
+                                                : "slots");
+  write(plan.reason, sizeof(plan.reason), choice.reason);
+  plan.channels = choice.channels;
+  plan.rounds = static_cast<int>(execution_.cut().rounds);
+  plan.steps = plan.messages = plan.inProcessBytes = 0;
+  for (const LaneState& lane : execution_.plan()->lanes()) {
+    plan.steps += lane.stepsFired;
+    plan.messages += lane.messagesSent;
+    plan.inProcessBytes += lane.bytesSent;
+  }
+  plan.directBytes = plan.relayedBytes = 0;
+  plan.windowBytes = execution_.windowBytes();
+  return Status();
+}
+
+void Communicator::abort() {
+  aborted_.store(true, std::memory_order_relaxed);
+  group_->rollCall.breakWith(Status(
+      Code::remoteError, fmt::format("communicator {}: rank {} called tuttiCommAbort", label(), rank_)));
+}
+
+Code Communicator::asyncError() const {
+  return isBroken() ? firstCause().code() : Code::ok;
+}
+
+}  // namespace tutti

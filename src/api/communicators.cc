@@ -1,0 +1,193 @@
+// Making, asking and ending communicators.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "api/boundary.h"
+#include "api/communicator.h"
+#include "api/group.h"
+
+namespace tutti {
+namespace {
+
+Status initAll(tuttiComm_t* comms, int nranks, const int* devices, const tuttiConfig_t* config) {
+  if (comms == nullptr)
+    return Status(Code::invalidArgument, "comms is NULL; wanted: room for nranks handles");
+  constexpr int kMostRanks = HandleTable::kSlots;
+  if (nranks < 1 || nranks > kMostRanks)
+    return Status(Code::invalidArgument, fmt::format("nranks is {}; wanted: 1 to {}", nranks, kMostRanks));
+  if (Group::ofThisThread().isOpen())
+    return Status(Code::invalidUsage,
+                  "tuttiCommInitAll makes all ranks at once and does not stand in a group");
+  for (int rank = 0; devices != nullptr && rank < nranks; ++rank) {
+    if (devices[rank] == TUTTI_DEVICE_HOST) continue;
+    if (devices[rank] < 0)
+      return Status(Code::invalidArgument,
+                    fmt::format("devices[{}] is {}; wanted: TUTTI_DEVICE_HOST (-1) or a CUDA ordinal", rank,
+                                devices[rank]));
+    return Status(Code::notSupported,
+                  fmt::format("devices[{}] is {}, but device communicators are not built yet: use "
+                              "TUTTI_DEVICE_HOST",
+                              rank, devices[rank]));
+  }
+  const auto settings =
+      readSettings(config, [](const char* name) -> const char* { return std::getenv(name); });
+  if (!settings.isOk()) return settings.status();
+
+  Process& process = Process::get();
+  std::string label = settings.value().name;
+  if (label.empty()) label = fmt::format("#{}", process.nextNumber());
+  const auto group = std::make_shared<RankGroup>(nranks, label, settings.value());
+  // All objects before the first handle, so that nothing is left behind when memory runs out.
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  for (int rank = 0; rank < nranks; ++rank)
+    communicators.push_back(std::make_unique<Communicator>(group, rank));
+  std::vector<tuttiComm_t> handles;
+  handles.reserve(static_cast<std::size_t>(nranks));
+  for (auto& communicator : communicators) {
+    const auto handle = process.handles().add(std::move(communicator));
+    if (!handle.isOk()) {
+      for (const tuttiComm_t made : handles) {
+        process.handles().acquire(made);
+        process.handles().retire(made);
+        process.handles().release(made);
+      }
+      return handle.status();
+    }
+    handles.push_back(handle.value());
+  }
+  std::copy(handles.begin(), handles.end(), comms);
+  return Status();
+}
+
+template <class T>
+Status checkOutput(const T* pointer, const char* name) {
+  return pointer != nullptr ? Status() : Status(Code::invalidArgument, fmt::format("{} is NULL", name));
+}
+
+}  // namespace
+}  // namespace tutti
+
+using tutti::Code;
+using tutti::Communicator;
+using tutti::Status;
+
+tuttiResult_t tuttiGetVersion(int* version) {
+  return tutti::guarded(__func__, [version] {
+    TUTTI_TRY(tutti::checkOutput(version, "version"));
+    *version = TUTTI_VERSION_CODE;
+    return Status();
+  });
+}
+
+const char* tuttiGetErrorString(tuttiResult_t result) {
+  if (result == tuttiInProgress) return "in progress";
+  return tutti::nameOf(static_cast<Code>(result));
+}
+
+const char* tuttiGetLastError(tuttiComm_t comm) {
+  try {
+    const tutti::PinnedCommunicator communicator(comm);
+    if (communicator && communicator->isBroken())
+      return tutti::keepText(communicator->firstCause().message());
+    return tutti::keepText(tutti::lastErrorText());
+  } catch (...) {
+    return "out of memory";
+  }
+}
+
+tuttiResult_t tuttiCommInitAll(tuttiComm_t* comms, int nranks, const int* devices) {
+  return tutti::guarded(__func__, [=] { return tutti::initAll(comms, nranks, devices, nullptr); });
+}
+
+tuttiResult_t tuttiCommInitAllConfig(tuttiComm_t* comms, int nranks, const int* devices,
+                                     const tuttiConfig_t* config) {
+  return tutti::guarded(__func__, [=] { return tutti::initAll(comms, nranks, devices, config); });
+}
+
+tuttiResult_t tuttiCommCount(tuttiComm_t comm, int* count) {
+  return tutti::onCommunicator(__func__, comm, [count](Communicator& communicator) {
+    TUTTI_TRY(tutti::checkOutput(count, "count"));
+    *count = communicator.nranks();
+    return Status();
+  });
+}
+
+tuttiResult_t tuttiCommUserRank(tuttiComm_t comm, int* rank) {
+  return tutti::onCommunicator(__func__, comm, [rank](Communicator& communicator) {
+    TUTTI_TRY(tutti::checkOutput(rank, "rank"));
+    *rank = communicator.rank();
+    return Status();
+  });
+}
+
+tuttiResult_t tuttiCommDevice(tuttiComm_t comm, int* device) {
+  return tutti::onCommunicator(__func__, comm, [device](Communicator&) {
+    TUTTI_TRY(tutti::checkOutput(device, "device"));
+    *device = TUTTI_DEVICE_HOST;
+    return Status();
+  });
+}
+
+tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t comm, tuttiResult_t* asyncError) {
+  return tutti::onCommunicator(__func__, comm, [asyncError](Communicator& communicator) {
+    TUTTI_TRY(tutti::checkOutput(asyncError, "asyncError"));
+    *asyncError = static_cast<tuttiResult_t>(communicator.asyncError());
+    return Status();
+  });
+}
+
+tuttiResult_t tuttiCommLastPlan(tuttiComm_t comm, tuttiPlan_t* plan) {
+  return tutti::onCommunicator(__func__, comm, [plan](Communicator& communicator) {
+    TUTTI_TRY(tutti::checkOutput(plan, "plan"));
+    if (plan->magic != TUTTI_PLAN_MAGIC || plan->size < offsetof(tuttiPlan_t, collective) ||
+        plan->version == 0)
+      return Status(Code::invalidArgument, "plan was not set by TUTTI_PLAN_INIT");
+    if (!communicator.enter())
+      return Status(Code::invalidUsage,
+                    "another thread is inside a call on this communicator; ask when it is over");
+    tuttiPlan_t known = TUTTI_PLAN_INIT;
+    {
+      const Communicator::Entered entered(communicator);
+      TUTTI_TRY(communicator.lastPlan(known));
+    }
+    known.size = plan->size;
+    known.version = plan->version;
+    std::memcpy(plan, &known, std::min(plan->size, sizeof(known)));
+    return Status();
+  });
+}
+
+tuttiResult_t tuttiCommFinalize(tuttiComm_t comm) {
+  return tutti::onCommunicator(__func__, comm, [](Communicator& communicator) {
+    if (tutti::Group::ofThisThread().isOpen())
+      return Status(Code::invalidUsage, "tuttiCommFinalize does not stand in a group");
+    if (!communicator.enter())
+      return Status(Code::invalidUsage, "another thread is inside a call on this communicator");
+    const Communicator::Entered entered(communicator);
+    return communicator.finalize();
+  });
+}
+
+tuttiResult_t tuttiCommDestroy(tuttiComm_t comm) {
+  return tutti::onCommunicator(__func__, comm, [comm](Communicator& communicator) {
+    if (tutti::Group::ofThisThread().holds(communicator))
+      return Status(Code::invalidUsage,
+                    "the open group of this thread has calls on the communicator; nothing was destroyed");
+    if (!communicator.enter())
+      return Status(Code::invalidUsage,
+                    "another thread is inside a call on this communicator; nothing was destroyed");
+    // Entered for good: nobody begins a call between here and the end of the handle.
+    tutti::Process::get().handles().retire(comm);
+    return Status();
+  });
+}
+
+tuttiResult_t tuttiCommAbort(tuttiComm_t comm) {
+  return tutti::onCommunicator(__func__, comm, [comm](Communicator& communicator) {
+    communicator.abort();
+    tutti::Process::get().handles().retire(comm);
+    return Status();
+  });
+}

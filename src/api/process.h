@@ -1,0 +1,37 @@
+// What this process has once, whatever number of communicators it holds: the handle table and the memory
+// given out by tuttiMemAlloc. The named exception to "no globals"; made on first use, never destroyed,
+// because calls may come from the destructors of other libraries.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "api/handle_table.h"
+#include "transport/page_memory.h"
+
+namespace tutti {
+
+class Process {
+ public:
+  static Process& get();
+
+  HandleTable& handles() { return handles_; }
+
+  Result<void*> allocate(std::size_t bytes);
+  Status free(void* pointer);
+
+  // Numbers communicators that have no name.
+  std::uint64_t nextNumber();
+
+ private:
+  Process();
+  void beforeFork();
+  void afterFork(bool inChild);
+
+  HandleTable handles_;
+  std::mutex mutex_;  // guards what follows
+  std::map<void*, PageMemory> allocations_;
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace tutti

@@ -1,0 +1,48 @@
+// What a rank says about a collective call that it makes: what its board shows, what the tag of its messages
+// digests, and what an error prints when ranks differ.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/collective.h"
+#include "base/number_types.h"
+
+namespace tutti {
+
+struct CallDescriptor {
+  Collective collective = Collective::allReduce;
+  DataType type = DataType::i8;
+  Operation operation = Operation::sum;
+  std::int32_t root = 0;            // rooted collectives, else 0
+  std::uint32_t registrations = 0;  // calls of tuttiCommRegister made so far: they are collective too
+  std::uint64_t count = 0;
+  std::uint64_t sequence = 0;  // number of this call on its communicator
+
+  bool operator==(const CallDescriptor&) const = default;
+};
+
+// "all-reduce of 512 f32, sum (call 7)".
+std::string describe(const CallDescriptor& call);
+
+// A digest of all that ranks must agree on: this call and, through the tag of the one before it, all earlier
+// ones, because ranks can differ in a call that each of them completes (both think that they are the root of
+// a broadcast). Odd, so that no message carries the value of untouched memory.
+inline std::uint32_t tagOf(const CallDescriptor& call, std::uint32_t previousTag) {
+  const auto mix = [](std::uint64_t value) {
+    value ^= value >> 32;
+    value *= 0x9e3779b97f4a7c15u;
+    value ^= value >> 29;
+    value *= 0xbf58476d1ce4e5b9u;
+    return value ^ (value >> 32);
+  };
+  const std::uint64_t words = static_cast<std::uint64_t>(call.collective) |
+                              static_cast<std::uint64_t>(call.type) << 8 |
+                              static_cast<std::uint64_t>(call.operation) << 16 |
+                              static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32;
+  std::uint64_t digest = mix(call.count ^ mix(words + 0x632be59bd9b4e019u * call.registrations));
+  digest = mix(digest + 0xd6e8feb86659fd93u * (call.sequence + 1) + previousTag);
+  return static_cast<std::uint32_t>(digest) | 1u;
+}
+
+}  // namespace tutti

@@ -1,0 +1,61 @@
+// One end of a link: a plain struct that a host loop or a thread block drives without knowing what lies
+// behind it. The receiver owns the slots and their flags, the sender owns the credit word: each word lives
+// where it is polled.
+//
+//   slots   nslots buffers of slotBytes with a header each; a message waits for a free slot, which the
+//   receiver gives
+//           back through the credit word
+//   lines   two buffers of 64-byte lines, used in turn, each line with its own flag and no credits: for
+//   closed
+//           schedules only, one message per call (kernels/protocol-inl.h)
+//
+// A flag holds the message's number in its low half and the tag of the call in its high half, so that a
+// message of another call is noticed when the flag is seen, at no cost.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/host_device.h"
+
+namespace tutti {
+
+struct alignas(64) SlotHeader {
+  std::uint64_t flag;
+  std::uint64_t bytes;  // of the message; written before the flag
+};
+
+struct alignas(64) FlaggedLine {
+  static constexpr std::size_t kPayload = 56;
+  std::byte payload[kPayload];
+  std::uint64_t flag;
+};
+static_assert(sizeof(FlaggedLine) == 64 && sizeof(SlotHeader) == 64);
+
+enum class MailboxFormat : std::uint32_t { slots, lines };
+
+struct MailboxEnd {
+  // Fixed when the link is made.
+  MailboxFormat format = MailboxFormat::slots;
+  std::uint32_t nslots = 0;     // lines: 2
+  std::uint64_t slotBytes = 0;  // the largest message
+  SlotHeader* headers = nullptr;
+  std::byte* slots = nullptr;  // lines: FlaggedLine[2][linesOf(slotBytes)]
+  std::uint64_t* credit = nullptr;
+
+  // Private to the lane that drives this end.
+  std::uint64_t messages = 0;    // posted or taken so far
+  std::uint32_t slot = 0;        // messages % nslots
+  std::uint64_t creditSeen = 0;  // sender: messages that the receiver was last seen to have taken
+  std::uint64_t bytes = 0;       // payload posted or taken so far
+};
+
+TUTTI_HOST_DEVICE std::uint64_t flagOf(std::uint64_t message, std::uint32_t tag) {
+  return (static_cast<std::uint64_t>(tag) << 32) | static_cast<std::uint32_t>(message + 1);
+}
+
+TUTTI_HOST_DEVICE std::uint64_t linesOf(std::uint64_t bytes) {
+  return bytes <= FlaggedLine::kPayload ? 1 : (bytes - 1) / FlaggedLine::kPayload + 1;
+}
+
+}  // namespace tutti

@@ -1,0 +1,143 @@
+// Runs calls. An Execution is one rank's call in progress: it is polled, fires what can be fired, and never
+// waits; complete() polls several of them, of several ranks and communicators, until all are done.
+//
+// On a communicator with registrations a call first exchanges, by a schedule of its own, whether and where
+// each rank's buffers can be reached directly; then it runs on windows if all said yes, and on slots
+// otherwise.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/call_descriptor.h"
+#include "base/window_gate.h"
+#include "collectives/host_context.h"
+#include "collectives/plan.h"
+
+namespace tutti {
+
+struct CollectiveCall {
+  CallDescriptor descriptor;
+  std::uint32_t tag = 0;  // of its messages
+  const void* input = nullptr;
+  void* output = nullptr;
+  bool registered = false;  // this rank's buffers of this call lie in registered memory
+  bool exchange =
+      false;  // the communicator has registrations and the call wants windows: the same on all ranks
+};
+
+// What the exchange carries; fits one line.
+struct WindowOffer {
+  std::uint64_t registered = 0;
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+};
+
+class Execution {
+ public:
+  Execution(int rank, int nranks, Planner& planner, const PlanTable& table, WindowGate gate);
+
+  // Makes or finds the plan; nothing moves yet. After a failure the execution is as before.
+  Status prepare(const CollectiveCall& call);
+  void start();
+
+  // Fires all steps that can fire now; true if there were any.
+  // On windows only as long as the communicator is not broken.
+  bool poll();
+  bool isDone() const { return phase_ == Phase::done; }
+
+  // A message of another call was met since the last prepare().
+  bool isSuspicious() const { return context_.suspicious; }
+
+  // How the call ended: a failure when the exchange showed that a forced algorithm cannot serve it.
+  const Status& outcome() const { return outcome_; }
+
+  // Of the last call that was started.
+  const CollectiveCall& call() const { return call_; }
+  const Choice& choice() const { return choice_; }
+  const Plan* plan() const { return plan_; }
+  const Cut& cut() const { return arguments_.cut; }
+  std::uint64_t windowBytes() const;  // read from and written to peers' memory by this rank
+
+ private:
+  enum class Phase : std::uint8_t { exchange, body, done };
+
+  // All that follows from the shared facts of a call: choice, plan, cut, kernel. Kept, because programs
+  // repeat calls.
+  struct Prepared {
+    CallFacts facts;
+    int root = -1;
+    Choice choice;
+    Plan* plan = nullptr;  // null: an empty entry
+    ReduceCopyFunction kernel = nullptr;
+    CallArguments arguments;  // without buffers and tag
+  };
+  static constexpr std::size_t kPrepared = 64;
+
+  CallFacts facts() const;
+  Status prepareBody();
+  Result<const Prepared*> prepared(bool windows);
+  Status fill(Prepared& entry, const CallFacts& facts, int root);
+  void startBody(const Prepared& prepared);
+  bool advanceLanes();
+  void begin(Plan& plan, const CallArguments& arguments);
+  void endExchange();
+
+  const int rank_;
+  const int nranks_;
+  Planner& planner_;
+  const PlanTable& table_;
+  WindowGate gate_;
+  HostContext context_;
+  ReduceCopyFunction copyBytes_;
+
+  CollectiveCall call_;
+  std::vector<Prepared> prepared_;
+  const Prepared* body_ =
+      nullptr;     // of the call; with an exchange, the one without windows until all said yes
+  Choice choice_;  // these two of the last call that was started; the kept entry may be another's by now
+  Plan* plan_ = nullptr;
+  Plan* exchangePlan_ = nullptr;
+  Plan* running_ = nullptr;
+  CallArguments arguments_;
+  Phase phase_ = Phase::done;
+  Status outcome_;
+
+  CallArguments exchangeArguments_;
+  WindowOffer offer_;
+  std::vector<WindowOffer> offers_;
+  std::vector<const std::byte*> peerInputs_;
+  std::vector<std::byte*> peerOutputs_;
+};
+
+// Polls until all are done. `events` hears, by the execution's place in the list:
+//   progressed(i)  it has fired
+//   finished(i)    it is done; true: a new call was begun on it
+//   idle(i)        nothing fired in a whole turn and it is not done; false: give it up, it is not polled
+//   again
+template <class Events>
+void complete(std::span<Execution*> executions, Events& events) {
+  std::size_t left = executions.size();
+  while (left != 0) {
+    bool fired = false;
+    for (std::size_t i = 0; i < executions.size(); ++i) {
+      if (executions[i] == nullptr || !executions[i]->poll()) continue;
+      fired = true;
+      if (!executions[i]->isDone()) {
+        events.progressed(i);
+      } else if (!events.finished(i)) {
+        executions[i] = nullptr;
+        --left;
+      }
+    }
+    if (fired) continue;
+    for (std::size_t i = 0; i < executions.size(); ++i) {
+      if (executions[i] == nullptr || events.idle(i)) continue;
+      executions[i] = nullptr;
+      --left;
+    }
+  }
+}
+
+}  // namespace tutti

@@ -1,0 +1,146 @@
+// See flatten.h. The only arithmetic here is the split of a step into runs.
+#include "collectives/flatten.h"
+
+#include <algorithm>
+
+namespace tutti {
+namespace {
+
+// Sub-blocks of a place that lie in one segment from block `block` on; links have no segments.
+int contiguousBlocks(const Place& place, int done, int perSegment) {
+  const int left = place.nblocks - done;
+  if (place.where == Where::link) return left;
+  return std::min(left, perSegment - (place.block + done) % perSegment);
+}
+
+class Flattener {
+ public:
+  Flattener(const Schedule& schedule, FlatSchedule& flat) : schedule_(schedule), flat_(flat) {}
+
+  void addLane(const Lane& lane) {
+    FlatLane& flatLane = flat_.lanes.emplace_back();
+    ends_ = &flatLane.ends;
+    std::vector<int> uses;
+    std::uint32_t mostOperands = 1;
+    const std::size_t firstStep = flat_.steps.size();
+    for (const Step& step : lane.steps) mostOperands = std::max(mostOperands, addStep(step));
+    for (std::size_t s = firstStep; s < flat_.steps.size(); ++s) {
+      const FlatStep& step = flat_.steps[s];
+      uses.resize(flatLane.ends.size());
+      for (int i = 0; i < step.nincoming + step.noutgoing; ++i) {
+        if (++uses[flat_.stepEnds[step.firstEnd + i].end] > 1) flat_.oneMessagePerLink = false;
+      }
+    }
+    // Offsets now; pointers when all lanes are there and the vectors rest.
+    LaneProgram& program = flatLane.program;
+    program = {};
+    program.nsteps = static_cast<std::uint32_t>(lane.steps.size());
+    program.nends = static_cast<std::uint32_t>(flatLane.ends.size());
+    program.mostOperands = mostOperands;
+    firstSteps_.push_back(firstStep);
+  }
+
+  void link() {
+    for (std::size_t i = 0; i < flat_.lanes.size(); ++i) {
+      LaneProgram& program = flat_.lanes[i].program;
+      program.steps = flat_.steps.data() + firstSteps_[i];
+      program.runs = flat_.runs.data();
+      program.operands = flat_.operands.data();
+      program.stepEnds = flat_.stepEnds.data();
+    }
+  }
+
+ private:
+  std::uint32_t addStep(const Step& step) {
+    FlatStep flat{};
+    flat.firstRun = static_cast<std::uint32_t>(flat_.runs.size());
+    flat.firstEnd = static_cast<std::uint32_t>(flat_.stepEnds.size());
+    for (const Place& place : step.sources) flat.nincoming += addEnd(place, false);
+    for (const Place& place : step.destinations) flat.noutgoing += addEnd(place, true);
+
+    const auto carriesData = [](const Place& place) { return place.nblocks > 0; };
+    flat.nsources =
+        static_cast<std::uint16_t>(std::count_if(step.sources.begin(), step.sources.end(), carriesData));
+    flat.ndestinations = static_cast<std::uint16_t>(
+        std::count_if(step.destinations.begin(), step.destinations.end(), carriesData));
+    if (flat.nsources != 0) addRuns(step, flat);
+    flat_.steps.push_back(flat);
+    return std::max<std::uint32_t>(flat.nsources, flat.ndestinations);
+  }
+
+  void addRuns(const Step& step, FlatStep& flat) {
+    const int perSegment = schedule_.blocksPerSegment;
+    const auto first = std::find_if(step.sources.begin(), step.sources.end(),
+                                    [](const Place& place) { return place.nblocks > 0; });
+    for (int done = 0; done < first->nblocks;) {
+      int length = first->nblocks - done;
+      for (const auto* places : {&step.sources, &step.destinations}) {
+        for (const Place& place : *places) {
+          if (place.nblocks > 0) length = std::min(length, contiguousBlocks(place, done, perSegment));
+        }
+      }
+      flat_.runs.push_back({static_cast<std::uint32_t>((first->block + done) % perSegment),
+                            static_cast<std::uint32_t>(length),
+                            static_cast<std::uint32_t>(flat_.operands.size())});
+      for (const auto* places : {&step.sources, &step.destinations}) {
+        for (const Place& place : *places) {
+          if (place.nblocks > 0) addOperand(place, done, places == &step.destinations);
+        }
+      }
+      ++flat.nruns;
+      done += length;
+    }
+    if (flat.nruns > 1) flat_.singleRuns = false;
+  }
+
+  void addOperand(const Place& place, int done, bool sends) {
+    FlatOperand operand{};
+    operand.where = place.where;
+    operand.form = place.form;
+    if (place.where == Where::link) {
+      operand.end = endOf(place, sends);
+      int& most = flat_.mostLinkBlocks[static_cast<int>(place.form)];
+      most = std::max(most, place.nblocks);
+    } else {
+      operand.segment = static_cast<std::uint32_t>((place.block + done) / schedule_.blocksPerSegment);
+      operand.peer = static_cast<std::uint32_t>(place.peer < 0 ? 0 : place.peer);
+      flat_.usesWindows |= place.where == Where::peerInput || place.where == Where::peerOutput;
+    }
+    flat_.operands.push_back(operand);
+  }
+
+  std::uint16_t addEnd(const Place& place, bool sends) {
+    if (place.where != Where::link) return 0;
+    flat_.stepEnds.push_back({endOf(place, sends), place.form, place.nblocks > 0});
+    return 1;
+  }
+
+  std::uint16_t endOf(const Place& place, bool sends) {
+    const LinkUse use{place.peer, place.channel, sends};
+    const auto found = std::find(ends_->begin(), ends_->end(), use);
+    const auto index = found - ends_->begin();
+    if (found == ends_->end()) ends_->push_back(use);
+    return static_cast<std::uint16_t>(index);
+  }
+
+  const Schedule& schedule_;
+  FlatSchedule& flat_;
+  std::vector<LinkUse>* ends_ = nullptr;
+  std::vector<std::size_t> firstSteps_;
+};
+
+}  // namespace
+
+std::unique_ptr<FlatSchedule> flatten(const Schedule& schedule) {
+  auto flat = std::make_unique<FlatSchedule>();
+  flat->blocksPerSegment = schedule.blocksPerSegment;
+  flat->scratchSegments = schedule.scratchSegments;
+  flat->closed = schedule.closed;
+  flat->lanes.reserve(schedule.lanes.size());
+  Flattener flattener(schedule, *flat);
+  for (const Lane& lane : schedule.lanes) flattener.addLane(lane);
+  flattener.link();
+  return flat;
+}
+
+}  // namespace tutti

@@ -1,0 +1,118 @@
+// Making plans; cold code.
+#include "collectives/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/advance-inl.h"
+
+namespace tutti {
+namespace {
+
+// Of all ranks, because they must cut a call alike: a leaf of a chain sends raw blocks only, and the rank
+// behind it wider partial sums.
+std::array<int, 3> mostLinkBlocksOf(ScheduleRequest request) {
+  std::array<int, 3> most = {0, 0, 0};
+  for (request.rank = 0; request.rank < request.nranks; ++request.rank) {
+    const std::unique_ptr<FlatSchedule> flat = flatten(buildSchedule(request));
+    for (std::size_t form = 0; form < most.size(); ++form)
+      most[form] = std::max(most[form], flat->mostLinkBlocks[form]);
+  }
+  return most;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Plan>> Plan::make(const ScheduleRequest& request, MailboxFormat format,
+                                         LinkSource& links) {
+  std::unique_ptr<Plan> plan(new Plan);
+  plan->request_ = request;
+  plan->format_ = format;
+  plan->flat_ = flatten(buildSchedule(request));
+  plan->mostLinkBlocks_ = mostLinkBlocksOf(request);
+  const FlatSchedule& flat = *plan->flat_;
+  plan->messageBytes_ = format == MailboxFormat::lines ? links.lineBytes() : links.slotBytes();
+  if (format == MailboxFormat::lines && !(flat.closed && flat.singleRuns && flat.oneMessagePerLink))
+    return Status(Code::internalError,
+                  fmt::format("{} {} cannot travel as lines: a fault of tutti, please report it",
+                              nameOf(request.algorithm), nameOf(request.collective)));
+
+  std::size_t operands = 0;
+  std::size_t tiles = 0;
+  for (const FlatLane& lane : flat.lanes) {
+    operands += lane.program.mostOperands;
+    tiles += lane.program.mostOperands + 1;
+  }
+  plan->sources_.resize(operands);
+  plan->destinations_.resize(operands);
+  if (format == MailboxFormat::lines)
+    plan->tiles_ = std::make_unique_for_overwrite<std::byte[]>(tiles * kLineTileBytes);
+
+  // A round of a segment is at most one message per sub-block, and no form is wider than four times another.
+  const std::uint64_t stride = 4 * plan->messageBytes_ * static_cast<std::uint64_t>(flat.blocksPerSegment);
+  if (flat.scratchSegments != 0)
+    plan->scratch_ = std::make_unique_for_overwrite<std::byte[]>(
+        stride * static_cast<std::uint64_t>(flat.scratchSegments));
+
+  operands = tiles = 0;
+  plan->ends_.reserve(flat.lanes.size());
+  for (const FlatLane& flatLane : flat.lanes) {
+    auto& ends = plan->ends_.emplace_back();
+    for (const LinkUse& use : flatLane.ends) {
+      const auto end = links.open({use.peer, use.channel, use.sends, format});
+      if (!end.isOk()) return end.status();
+      ends.push_back(end.value());
+    }
+    LaneState& lane = plan->lanes_.emplace_back();
+    lane.program = &flatLane.program;
+    lane.ends = ends.data();
+    lane.scratch = plan->scratch_.get();
+    lane.scratchStride = stride;
+    lane.sources = plan->sources_.data() + operands;
+    lane.destinations = plan->destinations_.data() + operands;
+    lane.tiles = plan->tiles_.get() + tiles * (plan->tiles_ ? kLineTileBytes : 0);
+    operands += flatLane.program.mostOperands;
+    tiles += flatLane.program.mostOperands + 1;
+  }
+  return plan;
+}
+
+Result<Cut> Plan::cut(std::uint64_t count, const std::uint32_t (&formBytes)[3],
+                      std::uint64_t slotBytes) const {
+  std::uint64_t capacity = 0;
+  const std::uint64_t most = slotBytes == 0 ? messageBytes_ : std::min(slotBytes, messageBytes_);
+  if (format_ == MailboxFormat::slots) {
+    for (std::size_t form = 0; form < mostLinkBlocks_.size(); ++form) {
+      const auto blocks = static_cast<std::uint64_t>(mostLinkBlocks_[form]);
+      if (blocks == 0) continue;
+      const std::uint64_t fits = most / (blocks * formBytes[form]);
+      if (fits == 0)
+        return Status(Code::notSupported, fmt::format("{} over {} ranks needs messages of more than {} bytes",
+                                                      nameOf(request_.algorithm), request_.nranks, most));
+      capacity = capacity == 0 ? fits : std::min(capacity, fits);
+    }
+  }
+  return makeCut(count, static_cast<std::uint32_t>(flat_->blocksPerSegment), capacity, formBytes[0]);
+}
+
+Result<Plan*> Planner::planFor(Collective collective, int root, const Choice& choice) {
+  const std::uint64_t key =
+      static_cast<std::uint64_t>(collective) | static_cast<std::uint64_t>(choice.algorithm) << 8 |
+      static_cast<std::uint64_t>(choice.format) << 16 | static_cast<std::uint64_t>(choice.channels) << 20 |
+      static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << 32;
+  if (key == lastKey_) return last_;
+  auto& plan = plans_[key];
+  if (plan == nullptr) {
+    auto made = Plan::make({collective, choice.algorithm, rank_, nranks_, root, choice.channels},
+                           choice.format, links_);
+    if (!made.isOk()) return made.status();
+    plan = std::move(made).value();
+  }
+  lastKey_ = key;
+  last_ = plan.get();
+  return last_;
+}
+
+}  // namespace tutti

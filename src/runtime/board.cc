@@ -1,0 +1,57 @@
+// The seqlock. Every access is a release store or an acquire load: no fences, which thread sanitizer does not
+// model.
+#include "runtime/board.h"
+
+#include "base/memory_order.h"
+
+namespace tutti {
+
+void Board::announce(const CallDescriptor& call) {
+  Line& line = lines_[call.sequence % kLines];
+  const std::uint64_t version = loadRelaxed(&line.version);
+  storeRelaxed(&line.version, version + 1);
+  storeRelease(&line.words[0], call.sequence + 1);
+  storeRelease(&line.words[1], call.count);
+  storeRelease(&line.words[2], static_cast<std::uint64_t>(call.collective) |
+                                   static_cast<std::uint64_t>(call.type) << 8 |
+                                   static_cast<std::uint64_t>(call.operation) << 16 |
+                                   static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32);
+  storeRelease(&line.words[3], call.registrations);
+  storeRelease(&line.version, version + 2);
+  storeRelease(&calls_, call.sequence + 1);
+}
+
+void Board::leave() {
+  storeRelease(&left_, 1);
+}
+
+std::uint64_t Board::calls() const {
+  return loadAcquire(&calls_);
+}
+
+bool Board::hasLeft() const {
+  return loadAcquire(&left_) != 0;
+}
+
+std::optional<CallDescriptor> Board::read(std::uint64_t sequence) const {
+  const Line& line = lines_[sequence % kLines];
+  for (;;) {
+    const std::uint64_t version = loadAcquire(&line.version);
+    if (version % 2 != 0) continue;
+    CallDescriptor call;
+    const std::uint64_t number = loadAcquire(&line.words[0]);
+    call.count = loadAcquire(&line.words[1]);
+    const std::uint64_t packed = loadAcquire(&line.words[2]);
+    call.registrations = static_cast<std::uint32_t>(loadAcquire(&line.words[3]));
+    if (loadAcquire(&line.version) != version) continue;
+    if (number != sequence + 1) return std::nullopt;
+    call.sequence = sequence;
+    call.collective = static_cast<Collective>(packed & 0xff);
+    call.type = static_cast<DataType>(packed >> 8 & 0xff);
+    call.operation = static_cast<Operation>(packed >> 16 & 0xff);
+    call.root = static_cast<std::int32_t>(packed >> 32);
+    return call;
+  }
+}
+
+}  // namespace tutti

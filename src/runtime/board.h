@@ -1,0 +1,44 @@
+// A board is where one rank shows which calls it has made: a ring of 64-byte lines, one per call, each
+// written as a seqlock before the call's first message. Nobody reads it unless something looks wrong, so it
+// costs a few stores.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "base/call_descriptor.h"
+
+namespace tutti {
+
+class Board {
+ public:
+  static constexpr std::uint64_t kLines = 64;
+
+  // By the rank that owns the board, one call after the other.
+  void announce(const CallDescriptor& call);
+
+  // By the owner: it makes no more calls.
+  void leave();
+
+  // The number of calls announced so far. Any thread.
+  std::uint64_t calls() const;
+  bool hasLeft() const;
+
+  // The call with that number; nothing when it has not been made yet, or its line has been used again. Any
+  // thread.
+  std::optional<CallDescriptor> read(std::uint64_t sequence) const;
+
+ private:
+  static constexpr int kWords = 7;
+  struct alignas(64) Line {
+    std::uint64_t version = 0;  // odd while the line is being written
+    std::uint64_t words[kWords] = {};
+  };
+
+  std::array<Line, kLines> lines_;
+  alignas(64) std::uint64_t calls_ = 0;
+  std::uint64_t left_ = 0;
+};
+
+}  // namespace tutti

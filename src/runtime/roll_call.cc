@@ -1,0 +1,143 @@
+// Reading the boards and writing the verdict. Cold code: it runs when a call has stalled or gone wrong.
+#include "runtime/roll_call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tutti {
+namespace {
+
+// "rank 3" or "ranks 0, 1, 5-7".
+std::string rankList(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    if (i != 0) text += ", ";
+    text += std::to_string(ranks[i]);
+    if (last > i + 1) {
+      text += "-" + std::to_string(ranks[last]);
+      i = last + 1;
+    } else {
+      ++i;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+// What the boards say about one call.
+struct RollCall::View {
+  std::map<std::string, std::vector<int>> groups;  // ranks by the text of the call they made
+  std::vector<int> missing;                        // have not come to it
+  std::vector<int> left;                           // and never will
+  std::vector<int> past;  // have made it so long ago that their board has forgotten it
+
+  bool differ() const { return groups.size() > 1; }
+
+  std::string text() const {
+    std::string text;
+    const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
+    std::vector<std::pair<std::vector<int>, std::string>> ordered;
+    for (const auto& [call, ranks] : groups) ordered.emplace_back(ranks, call);
+    std::sort(ordered.begin(), ordered.end());
+    for (const auto& [ranks, call] : ordered) add(fmt::format("{}: {}", rankList(ranks), call));
+    if (!past.empty()) add(fmt::format("{}: many calls further on", rankList(past)));
+    if (!missing.empty()) add(fmt::format("{}: not there yet", rankList(missing)));
+    if (!left.empty()) add(fmt::format("{}: finalized or destroyed its communicator before", rankList(left)));
+    return text;
+  }
+};
+
+RollCall::RollCall(int nranks, std::string communicator) : communicator_(std::move(communicator)) {
+  boards_.reserve(static_cast<std::size_t>(nranks));
+  for (int rank = 0; rank < nranks; ++rank) boards_.push_back(std::make_unique<Board>());
+}
+
+void RollCall::breakWith(Status cause) {
+  const std::lock_guard lock(mutex_);
+  if (poison_.load(std::memory_order_relaxed) != 0) return;
+  cause_ = std::move(cause);
+  poison_.store(1, std::memory_order_seq_cst);  // pairs with WindowGate::enter
+}
+
+Status RollCall::cause() const {
+  const std::lock_guard lock(mutex_);
+  return cause_;
+}
+
+RollCall::View RollCall::look(std::uint64_t sequence) const {
+  View view;
+  for (int rank = 0; rank < nranks(); ++rank) {
+    const Board& board = *boards_[static_cast<std::size_t>(rank)];
+    const bool gone = board.hasLeft();  // before the count: a rank that left has announced all it ever will
+    if (board.calls() <= sequence) {
+      (gone ? view.left : view.missing).push_back(rank);
+    } else if (const auto call = board.read(sequence)) {
+      view.groups[describe(*call)].push_back(rank);
+    } else {
+      view.past.push_back(rank);
+    }
+  }
+  return view;
+}
+
+std::uint64_t RollCall::firstDifference(std::uint64_t sequence) const {
+  for (std::uint64_t number = sequence < Board::kLines ? 0 : sequence - Board::kLines + 1; number < sequence;
+       ++number) {
+    std::optional<CallDescriptor> first;
+    for (const auto& board : boards_) {
+      const auto call = board->read(number);
+      if (!call) continue;
+      if (first && *first != *call) return number;
+      first = call;
+    }
+  }
+  return sequence;
+}
+
+void RollCall::investigate(int rank, const CallDescriptor& call, bool suspicious,
+                           Clock::duration stalledFor) {
+  const View view = look(firstDifference(call.sequence));
+  if (view.differ()) {
+    if (!view.missing.empty() && stalledFor < kSuspicionAfter + kGrace) return;
+    breakWith(
+        Status(Code::mismatch,
+               fmt::format("communicator {}: ranks made different calls where all must make the same. {}. "
+                           "Make the calls equal, then build a new communicator",
+                           communicator_, view.text())));
+  } else if (!view.left.empty()) {
+    breakWith(
+        Status(Code::remoteError,
+               fmt::format("communicator {}: {} cannot complete, because not all ranks will make it. {}. "
+                           "All ranks make all calls before they finalize or destroy",
+                           communicator_, describe(call), view.text())));
+  } else if (suspicious && view.missing.empty() && stalledFor >= kSuspicionAfter + kGrace) {
+    breakWith(Status(
+        Code::internalError,
+        fmt::format("communicator {}: rank {} met a message that does not belong to {}, although all "
+                    "ranks made that call. Memory was overwritten, or this is a fault of tutti: report it",
+                    communicator_, rank, describe(call))));
+  }
+}
+
+void RollCall::giveUp(int rank, const CallDescriptor& call, std::chrono::milliseconds deadline) {
+  const View view = look(firstDifference(call.sequence));
+  std::vector<int> absent = view.missing;
+  absent.insert(absent.end(), view.left.begin(), view.left.end());
+  std::string who = absent.empty()
+                        ? std::string(
+                              "All ranks made the call but the data stopped moving: a rank is frozen "
+                              "or very slow")
+                        : fmt::format("Missing: {}", rankList(absent));
+  breakWith(Status(
+      view.differ() ? Code::mismatch : Code::timeout,
+      fmt::format("communicator {}: {} did not complete within {} ms on rank {}. {}. Seen: {}. Find out "
+                  "why they did not come, or raise timeoutMs (TUTTI_TIMEOUT_MS)",
+                  communicator_, describe(call), deadline.count(), rank, who, view.text())));
+}
+
+}  // namespace tutti

@@ -1,0 +1,60 @@
+// How a rank waits inside one call: it spins as long as spinning pays, then yields, then sleeps in short
+// naps; and it looks after the promises that nothing hangs (the deadline), that a broken communicator is
+// noticed at once (the poison word), and that a stalled call is investigated.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "base/call_descriptor.h"
+#include "runtime/roll_call.h"
+
+namespace tutti {
+
+struct WaitPolicy {
+  bool spins = true;  // false: more ranks than cores, a spinning rank holds up the one it waits for
+  std::chrono::milliseconds deadline{30 * 60 * 1000};
+};
+
+// True when the process may use fewer cores than `nranks`.
+bool outnumberCores(int nranks);
+
+class Watch {
+ public:
+  Watch(RollCall& rollCall, int rank, const WaitPolicy& policy)
+      : rollCall_(rollCall), rank_(rank), policy_(policy) {}
+
+  void begin() {
+    idles_ = 0;
+    began_ = stalled_ = Clock::time_point();
+    nextLook_ = Clock::duration::zero();
+  }
+  void progressed() {
+    idles_ = 0;
+    stalled_ = Clock::time_point();
+    nextLook_ = Clock::duration::zero();
+  }
+
+  // After a turn in which nothing moved. False: the communicator is broken, and rollCall.cause() tells why.
+  bool idle(const CallDescriptor& call, bool suspicious) {
+    if (rollCall_.poison() != 0) return false;
+    if (++idles_ % kTurns != 0 && policy_.spins && !suspicious) return true;
+    return pause(call, suspicious);
+  }
+
+ private:
+  using Clock = RollCall::Clock;
+  static constexpr std::uint32_t kTurns = 128;
+
+  bool pause(const CallDescriptor& call, bool suspicious);
+
+  RollCall& rollCall_;
+  const int rank_;
+  const WaitPolicy policy_;
+  std::uint32_t idles_ = 0;
+  Clock::time_point began_;    // of waiting in this call; the epoch: not yet
+  Clock::time_point stalled_;  // since the last progress
+  Clock::duration nextLook_ = Clock::duration::zero();
+};
+
+}  // namespace tutti
