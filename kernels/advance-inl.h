@@ -12,8 +12,6 @@
 
 namespace tutti {
 
-inline constexpr std::uint64_t kLineTileBytes = 32 * FlaggedLine::kPayload;
-
 namespace step {
 
 TUTTI_HOST_DEVICE std::uint64_t messageBytes(const LaneState& lane, const FlatEnd& end) {
@@ -52,6 +50,21 @@ TUTTI_HOST_DEVICE bool isOwner(const Context& context, const FlatEnd& end) {
   return end.end % context.ntid() == context.tid();
 }
 
+TUTTI_HOST_DEVICE std::byte* stagingOf(const LaneState& lane, std::uint32_t end) {
+  return lane.staging + end * lane.stagingStride;
+}
+
+template <class Context>
+TUTTI_HOST_DEVICE bool areLinesReady(Context& context, const LaneState& lane, const FlatEnd& incoming,
+                                     MailboxEnd& end) {
+  const std::uint64_t bytes = messageBytes(lane, incoming);
+  if constexpr (Context::kOneThread) {
+    if (bytes > FlaggedLine::kPayload)
+      return takeLines(context, end, stagingOf(lane, incoming.end), bytes, lane.call->tag);
+  }
+  return linesArrived(context, end, bytes, lane.call->tag);
+}
+
 template <class Context>
 TUTTI_HOST_DEVICE bool isReady(Context& context, const LaneState& lane, const FlatStep& step) {
   const FlatEnd* ends = lane.program->stepEnds + step.firstEnd;
@@ -62,7 +75,7 @@ TUTTI_HOST_DEVICE bool isReady(Context& context, const LaneState& lane, const Fl
     MailboxEnd& end = *lane.ends[ends[i].end];
     const bool incoming = i < step.nincoming;
     if (end.format == MailboxFormat::lines) {
-      if (incoming) ready = linesArrived(context, end, messageBytes(lane, ends[i]), tag);
+      if (incoming) ready = areLinesReady(context, lane, ends[i], end);
     } else if (isOwner(context, ends[i])) {
       ready = incoming ? slotArrived(context, end, messageBytes(lane, ends[i]), tag) : slotFree(context, end);
     }
@@ -127,59 +140,34 @@ TUTTI_HOST_DEVICE void moveLineByLine(Context& context, LaneState& lane, const F
   }
 }
 
-// One host thread gathers lines into tiles that stay in its cache, so that the kernel runs over long arrays.
-// A tile's elements fill whole lines in every form (1792 / size is a multiple of 56 for all sizes), so
-// messages of one step may differ in form. All long line destinations have one form, hence one content: they
-// share a tile, or the source itself when it is only copied.
+// One host thread has gathered the long incoming messages when they arrived (takeLines), and hands out the
+// long outgoing ones when it announces them (fillLines). These have one form in a step, hence one content: a
+// staging place, or the source itself when it is only copied.
 template <class Context>
-void moveByTiles(Context& context, LaneState& lane, const FlatStep& step, const FlatRun& run) {
+void moveStaged(Context& context, LaneState& lane, const FlatStep& step, const FlatRun& run) {
   const FlatOperand* operands = lane.program->operands + run.firstOperand;
   const FlatOperand* outputs = operands + step.nsources;
   const std::uint64_t begin = extentOf(lane.cut, run.subBlock, run.nsubBlocks).begin;
-  const std::uint32_t* sizes = lane.call->formBytes;
-  const std::uint64_t perTile = kLineTileBytes / (sizes[0] > sizes[1] ? sizes[0] : sizes[1]);
-  for (std::uint64_t first = 0; first < lane.stepElements; first += perTile) {
-    const std::uint64_t left = lane.stepElements - first;
-    const std::uint64_t elements = left < perTile ? left : perTile;
-    for (std::uint32_t i = 0; i < step.nsources; ++i) {
-      const FlatOperand& operand = operands[i];
-      const std::uint64_t size = sizes[static_cast<int>(operand.form)];
-      std::byte* address;
-      if (isLong(lane, operand)) {
-        address = lane.tiles + i * kLineTileBytes;
-        unpackLines(address, linesAt(*lane.ends[operand.end]), first * size / FlaggedLine::kPayload,
-                    elements * size);
-      } else {
-        address = addressOf(lane, operand, begin + first, first);
+  const auto place = [&](const FlatOperand& operand) {
+    return isLong(lane, operand) ? stagingOf(lane, operand.end) : addressOf(lane, operand, begin, 0);
+  };
+  for (std::uint32_t i = 0; i < step.nsources; ++i) lane.sources[i] = {place(operands[i]), operands[i].form};
+  std::uint32_t ndestinations = 0;
+  lane.outgoingLines = nullptr;
+  for (std::uint32_t i = 0; i < step.ndestinations; ++i) {
+    if (isLong(lane, outputs[i])) {
+      if (lane.outgoingLines != nullptr) continue;
+      if (step.nsources == 1 && operands[0].form == outputs[i].form) {
+        lane.outgoingLines = static_cast<const std::byte*>(lane.sources[0].data);
+        continue;
       }
-      lane.sources[i] = {address, operand.form};
+      lane.outgoingLines = stagingOf(lane, outputs[i].end);
     }
-    std::uint32_t ndestinations = 0;
-    const std::byte* packed = nullptr;  // what the long line destinations hold
-    for (std::uint32_t i = 0; i < step.ndestinations; ++i) {
-      const FlatOperand& operand = outputs[i];
-      if (!isLong(lane, operand)) {
-        lane.destinations[ndestinations++] = {addressOf(lane, operand, begin + first, first), operand.form};
-      } else if (packed == nullptr) {
-        if (step.nsources == 1 && operands[0].form == operand.form) {
-          packed = static_cast<const std::byte*>(lane.sources[0].data);
-        } else {
-          std::byte* tile = lane.tiles + step.nsources * kLineTileBytes;
-          packed = tile;
-          lane.destinations[ndestinations++] = {tile, operand.form};
-        }
-      }
-    }
-    if (ndestinations != 0)
-      context.reduceCopy(lane.call->reduction, lane.sources, step.nsources, lane.destinations, ndestinations,
-                         elements);
-    for (std::uint32_t i = 0; i < step.ndestinations; ++i) {
-      if (!isLong(lane, outputs[i])) continue;
-      const std::uint64_t size = sizes[static_cast<int>(outputs[i].form)];
-      packLines(linesAt(*lane.ends[outputs[i].end]), first * size / FlaggedLine::kPayload, packed,
-                elements * size);
-    }
+    lane.destinations[ndestinations++] = {place(outputs[i]), outputs[i].form};
   }
+  if (ndestinations != 0)
+    context.reduceCopy(lane.call->reduction, lane.sources, step.nsources, lane.destinations, ndestinations,
+                       lane.stepElements);
 }
 
 template <class Context>
@@ -205,12 +193,15 @@ TUTTI_HOST_DEVICE void moveData(Context& context, LaneState& lane, const FlatSte
   if (lane.stepElements == 0) return;
   const FlatRun* runs = lane.program->runs + step.firstRun;
   const FlatOperand* operands = lane.program->operands + runs[0].firstOperand;
-  for (std::uint32_t i = 0; i < step.nsources + step.ndestinations; ++i) {
+  const std::uint32_t* sizes = lane.call->formBytes;
+  const bool fitsOneLine =
+      lane.stepElements * (sizes[0] > sizes[1] ? sizes[0] : sizes[1]) <= FlaggedLine::kPayload;
+  for (std::uint32_t i = 0; !fitsOneLine && i < step.nsources + step.ndestinations; ++i) {
     if (!isLong(lane, operands[i])) continue;
     // The plan uses lines only where every step is one run; blocks of several threads want, besides, that all
     // messages of a step have elements of one size that divides a line's payload.
     if constexpr (Context::kOneThread)
-      moveByTiles(context, lane, step, runs[0]);
+      moveStaged(context, lane, step, runs[0]);
     else
       moveLineByLine(context, lane, step, runs[0],
                      FlaggedLine::kPayload / lane.call->formBytes[static_cast<int>(operands[i].form)]);
@@ -223,6 +214,16 @@ TUTTI_HOST_DEVICE void moveData(Context& context, LaneState& lane, const FlatSte
     const Extent extent = extentOf(lane.cut, runs[r].subBlock, runs[r].nsubBlocks);
     before += extent.end - extent.begin;
   }
+}
+
+template <class Context>
+TUTTI_HOST_DEVICE void announceLines(Context& context, const LaneState& lane, const MailboxEnd& end,
+                                     std::uint64_t bytes) {
+  if constexpr (Context::kOneThread) {
+    if (bytes > FlaggedLine::kPayload)
+      return fillLines(context, end, lane.outgoingLines, bytes, lane.call->tag);
+  }
+  postLines(context, end, bytes, lane.call->tag);
 }
 
 // Posts what the step sends, then gives back what it has taken.
@@ -238,7 +239,7 @@ TUTTI_HOST_DEVICE void signal(Context& context, LaneState& lane, const FlatStep&
     ++lane.messagesSent;
     lane.bytesSent += bytes;
     if (end.format == MailboxFormat::lines) {
-      postLines(context, end, bytes, tag);
+      announceLines(context, lane, end, bytes);
       lines = true;
     } else if (isOwner(context, outgoing[i])) {
       postSlot(context, end, bytes, tag);

@@ -31,12 +31,15 @@ struct LaneState {
   std::uint64_t scratchStride = 0;
   Source* sources = nullptr;  // workspace: mostOperands of each; lines in a shared one: for each thread
   Destination* destinations = nullptr;
-  std::byte* tiles = nullptr;  // lines on a host: program->mostOperands tiles of kLineTileBytes
+  // Lines, one host thread: room for a message of each end, stagingStride apart.
+  std::byte* staging = nullptr;
+  std::uint64_t stagingStride = 0;
 
   // The call.
   const CallArguments* call = nullptr;
 
   // Progress.
+  const std::byte* outgoingLines = nullptr;  // what the long messages of the current step hold
   std::uint32_t step = 0;
   std::uint32_t round = 0;
   RoundCut cut{0, 0, 0};

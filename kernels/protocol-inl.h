@@ -84,22 +84,43 @@ TUTTI_HOST_DEVICE void postLines(Context& context, const MailboxEnd& end, std::u
 TUTTI_HOST_DEVICE void countMessage(MailboxEnd& end, std::uint64_t bytes) {
   ++end.messages;
   end.slot = end.slot + 1 == end.nslots ? 0 : end.slot + 1;
+  end.linesTaken = 0;
   end.bytes += bytes;
 }
 
-// Lines `first` and on, `bytes` of payload, to or from contiguous memory.
-inline void packLines(FlaggedLine* lines, std::uint64_t first, const std::byte* from, std::uint64_t bytes) {
-  FlaggedLine* line = lines + first;
-  for (; bytes > FlaggedLine::kPayload; bytes -= FlaggedLine::kPayload, from += FlaggedLine::kPayload, ++line)
-    std::memcpy(line->payload, from, FlaggedLine::kPayload);
-  std::memcpy(line->payload, from, bytes);
+// One host thread takes the lines of a message as they arrive and gathers their payload in `to`; what it has
+// taken counts on from call to call, until the message is whole. Taking them early is what makes lines fast:
+// each crosses to this core once, while the sender still fills the next ones.
+template <class Context>
+bool takeLines(Context& context, MailboxEnd& end, std::byte* to, std::uint64_t bytes, std::uint32_t tag) {
+  const FlaggedLine* lines = linesAt(end);
+  const std::uint64_t whole = bytes / FlaggedLine::kPayload;
+  for (; end.linesTaken < whole; ++end.linesTaken) {
+    const FlaggedLine& line = lines[end.linesTaken];
+    if (!flagArrived(context, end, &line.flag, tag)) return false;
+    std::memcpy(to + end.linesTaken * FlaggedLine::kPayload, line.payload, FlaggedLine::kPayload);
+  }
+  if (end.linesTaken == linesOf(bytes)) return true;
+  const FlaggedLine& last = lines[end.linesTaken];
+  if (!flagArrived(context, end, &last.flag, tag)) return false;
+  std::memcpy(to + whole * FlaggedLine::kPayload, last.payload, bytes % FlaggedLine::kPayload);
+  ++end.linesTaken;
+  return true;
 }
 
-inline void unpackLines(std::byte* to, const FlaggedLine* lines, std::uint64_t first, std::uint64_t bytes) {
-  const FlaggedLine* line = lines + first;
-  for (; bytes > FlaggedLine::kPayload; bytes -= FlaggedLine::kPayload, to += FlaggedLine::kPayload, ++line)
-    std::memcpy(to, line->payload, FlaggedLine::kPayload);
-  std::memcpy(to, line->payload, bytes);
+// The other side: each line is announced as soon as it is filled.
+template <class Context>
+void fillLines(Context& context, const MailboxEnd& end, const std::byte* from, std::uint64_t bytes,
+               std::uint32_t tag) {
+  FlaggedLine* line = linesAt(end);
+  const std::uint64_t flag = flagOf(end.messages, tag);
+  for (; bytes > FlaggedLine::kPayload;
+       bytes -= FlaggedLine::kPayload, from += FlaggedLine::kPayload, ++line) {
+    std::memcpy(line->payload, from, FlaggedLine::kPayload);
+    context.storeRelease(&line->flag, flag);
+  }
+  std::memcpy(line->payload, from, bytes);
+  context.storeRelease(&line->flag, flag);
 }
 
 }  // namespace tutti

@@ -46,12 +46,10 @@ void exchange(benchmark::State& state, tutti::MailboxFormat format) {
   constexpr std::uint32_t kTag = 1;
   for (auto _ : state) {
     if (format == tutti::MailboxFormat::lines) {
-      tutti::packLines(tutti::linesAt(out), 0, buffer.data(), bytes);
-      tutti::postLines(context, out, bytes, kTag);
+      tutti::fillLines(context, out, buffer.data(), bytes, kTag);
       tutti::countMessage(out, bytes);
-      while (!tutti::linesArrived(context, in, bytes, kTag)) {
+      while (!tutti::takeLines(context, in, buffer.data(), bytes, kTag)) {
       }
-      tutti::unpackLines(buffer.data(), tutti::linesAt(in), 0, bytes);
     } else {
       while (!tutti::slotFree(context, out)) {
       }

@@ -18,13 +18,11 @@ tuttiResult_t keep(Code code, std::string text) {
 
 }  // namespace
 
-tuttiResult_t answer(const char* function, const Status& status) {
-  if (status.isOk()) return tuttiSuccess;
+tuttiResult_t fail(const char* function, const Status& status) {
   return keep(status.code(), fmt::format("{}: {}", function, status.message()));
 }
 
-tuttiResult_t answer(const char* function, const Communicator& communicator, const Status& status) {
-  if (status.isOk()) return tuttiSuccess;
+tuttiResult_t fail(const char* function, const Communicator& communicator, const Status& status) {
   return keep(status.code(),
               fmt::format("{} on rank {} of {} of communicator {}: {}", function, communicator.rank(),
                           communicator.nranks(), communicator.label(), status.message()));

@@ -12,11 +12,17 @@
 
 namespace tutti {
 
-// Keeps the text for tuttiGetLastError and answers the code. Success changes nothing.
-tuttiResult_t answer(const char* function, const Status& status);
+// Keep the text for tuttiGetLastError and answer the code; the second names communicator and rank.
+tuttiResult_t fail(const char* function, const Status& status);
+tuttiResult_t fail(const char* function, const Communicator& communicator, const Status& status);
 
-// The same for a call on a communicator: the text names it and the rank.
-tuttiResult_t answer(const char* function, const Communicator& communicator, const Status& status);
+// Success changes nothing.
+inline tuttiResult_t answer(const char* function, const Status& status) {
+  return status.isOk() ? tuttiSuccess : fail(function, status);
+}
+inline tuttiResult_t answer(const char* function, const Communicator& communicator, const Status& status) {
+  return status.isOk() ? tuttiSuccess : fail(function, communicator, status);
+}
 
 // The text of the calling thread's last failure; the second keeps what tuttiGetLastError last gave out for a
 // broken communicator.

@@ -134,7 +134,7 @@ tuttiResult_t addToGroup(const char* function, const UserCall& call, tuttiComm_t
 }
 
 tuttiResult_t collective(const char* function, const UserCall& call, tuttiComm_t comm) {
-  if (Group::ofThisThread().isOpen()) return addToGroup(function, call, comm);
+  if (Group::isOpenHere()) return addToGroup(function, call, comm);
   return onCommunicator(function, comm,
                         [&call](Communicator& communicator) { return runNow(call, communicator); });
 }

@@ -114,7 +114,8 @@ bool Communicator::isRegistered(const CallRequest& request) const {
 }
 
 Status Communicator::begin(const CallRequest& request) {
-  CollectiveCall call;
+  CollectiveCall& call = execution_.nextCall();
+  call.exchange = call.registered = false;
   call.descriptor.collective = request.collective;
   call.descriptor.type = request.type;
   call.descriptor.operation = reduces(request.collective) ? request.operation : Operation::sum;
@@ -122,7 +123,6 @@ Status Communicator::begin(const CallRequest& request) {
   call.descriptor.registrations = registrationCalls_;
   call.descriptor.count = request.count;
   call.descriptor.sequence = sequence_;
-  call.tag = tagOf(call.descriptor, lastTag_);
   call.input = request.send;
   call.output = request.recv;
   if (registrationCalls_ != 0) {
@@ -131,19 +131,18 @@ Status Communicator::begin(const CallRequest& request) {
     call.exchange = wantsWindows(table_, facts);
     call.registered = call.exchange && isRegistered(request);
   }
-  TUTTI_TRY(prepare(call));
+  TUTTI_TRY(prepare());
   ++sequence_;
-  lastTag_ = call.tag;
   group_->rollCall.board(rank_).announce(call.descriptor);
   watch_.begin();
   execution_.start();
   return Status();
 }
 
-Status Communicator::prepare(const CollectiveCall& call) {
+Status Communicator::prepare() {
   Status status;
   try {
-    status = execution_.prepare(call);
+    status = execution_.prepare();
   } catch (const std::bad_alloc&) {  // not left to the C boundary: the other ranks must hear of it
     status = Status(Code::systemError, "out of memory");
   }
@@ -152,7 +151,7 @@ Status Communicator::prepare(const CollectiveCall& call) {
     return status;
   group_->rollCall.breakWith(
       Status(status.code(), fmt::format("communicator {}, rank {}, {}: {}", label(), rank_,
-                                        describe(call.descriptor), status.message())));
+                                        describe(execution_.nextCall().descriptor), status.message())));
   return broken();
 }
 

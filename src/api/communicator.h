@@ -43,7 +43,8 @@ struct CallRequest {
   int root;
 };
 
-class Communicator {
+// On cache lines of its own: the ranks of a process are made one after the other.
+class alignas(64) Communicator {
  public:
   Communicator(std::shared_ptr<RankGroup> group, int rank);
   ~Communicator();
@@ -103,7 +104,7 @@ class Communicator {
   };
 
   Status broken();
-  Status prepare(const CollectiveCall& call);
+  Status prepare();
   bool isRegistered(const CallRequest& request) const;
 
   const std::shared_ptr<RankGroup> group_;
@@ -113,7 +114,6 @@ class Communicator {
   bool finalized_ = false;
   bool reported_ = false;  // the first cause was answered once; later calls answer "broken"
   std::uint64_t sequence_ = 0;
-  std::uint32_t lastTag_ = 0;  // of the call before
   std::uint32_t registrationCalls_ = 0;
   std::list<Registration> registrations_;  // a handle is the address of one
 

@@ -73,6 +73,8 @@ class Run {
 
 }  // namespace
 
+constinit thread_local int Group::depth_ = 0;
+
 Group& Group::ofThisThread() {
   static thread_local Group group;
   return group;

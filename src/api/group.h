@@ -12,6 +12,9 @@ class Group {
  public:
   static Group& ofThisThread();
 
+  // The same as ofThisThread().isOpen(), for the path of every call.
+  static bool isOpenHere() { return depth_ != 0; }
+
   bool isOpen() const { return depth_ != 0; }
   bool holds(const Communicator& communicator) const;
 
@@ -31,7 +34,8 @@ class Group {
 
   static Status runAll(std::vector<Pending>& calls);
 
-  int depth_ = 0;
+  // Beside the object, so that asking costs one load: the object itself is made on first use.
+  static constinit thread_local int depth_ __attribute__((tls_model("initial-exec")));
   Status refusal_;
   std::vector<Pending> calls_;
 };

@@ -1,4 +1,4 @@
-// A handle's word is generation << 32 | slot + 1; generations of a slot in use are odd.
+// The making and ending of handles; looking them up is in the header.
 #include "api/handle_table.h"
 
 #include <fmt/format.h>
@@ -6,53 +6,36 @@
 #include "api/communicator.h"
 
 namespace tutti {
-namespace {
-
-std::uint64_t wordOf(tuttiComm_t handle) {
-  return reinterpret_cast<std::uint64_t>(handle);
-}
-std::uint32_t slotOf(std::uint64_t word) {
-  return static_cast<std::uint32_t>(word) - 1;
-}
-std::uint64_t generationOf(std::uint64_t word) {
-  return word >> 32;
-}
-
-}  // namespace
 
 Result<tuttiComm_t> HandleTable::add(std::unique_ptr<Communicator> communicator) {
   const std::lock_guard lock(mutex_);
-  if (nfree_ == 0 && used_ == kSlots)
+  if (freeSlots_.empty() && used_ == kSlots)
     return Status(Code::systemError,
                   fmt::format("{} communicators are alive, which is the most there can be: destroy "
                               "those that are not used any more",
                               kSlots));
-  const std::uint32_t index = nfree_ != 0 ? freeSlots_[--nfree_] : used_++;
-  Slot& slot = slots_[index];
+  if (freeSlots_.empty()) {
+    if (used_ % kChunk == 0) {
+      owned_.push_back(std::make_unique<Slot[]>(kChunk));
+      chunks_[used_ / kChunk].store(owned_.back().get(), std::memory_order_release);
+    }
+    if (freeSlots_.capacity() <= used_)
+      freeSlots_.reserve(2 * used_ + 1);  // giving a slot back must not fail
+    slotAt(used_).index = used_;
+    freeSlots_.push_back(used_++);
+  }
+  const std::uint32_t index = freeSlots_.back();
+  freeSlots_.pop_back();
+  Slot& slot = slotAt(index);
   slot.object = communicator.release();
   const std::uint64_t previous = slot.state.fetch_add(std::uint64_t{1} << 32, std::memory_order_acq_rel);
   const std::uint64_t generation = (previous >> 32) + 1;
   return reinterpret_cast<tuttiComm_t>(generation << 32 | (index + 1));
 }
 
-Communicator* HandleTable::acquire(tuttiComm_t handle) {
-  const std::uint64_t word = wordOf(handle);
-  const std::uint32_t index = slotOf(word);
-  if (index >= kSlots || generationOf(word) % 2 == 0) return nullptr;
-  Slot& slot = slots_[index];
-  const std::uint64_t state = slot.state.fetch_add(1, std::memory_order_acq_rel);
-  if (state >> 32 == generationOf(word)) return slot.object;
-  drop(slot);
-  return nullptr;
-}
-
-void HandleTable::release(tuttiComm_t handle) {
-  drop(slots_[slotOf(wordOf(handle))]);
-}
-
 bool HandleTable::retire(tuttiComm_t handle) {
   const std::uint64_t word = wordOf(handle);
-  Slot& slot = slots_[slotOf(word)];
+  Slot& slot = slotAt(slotOf(word));
   std::uint64_t state = slot.state.load(std::memory_order_acquire);
   do {
     if (state >> 32 != generationOf(word)) return false;
@@ -65,7 +48,7 @@ bool HandleTable::retire(tuttiComm_t handle) {
 // thread may still hold some.
 void HandleTable::afterFork(bool inChild) {
   for (std::uint32_t index = 0; inChild && index < used_; ++index) {
-    std::atomic<std::uint64_t>& state = slots_[index].state;
+    std::atomic<std::uint64_t>& state = slotAt(index).state;
     if ((state.load(std::memory_order_relaxed) >> 32) % 2 != 0)
       state.fetch_add(std::uint64_t{1} << 32, std::memory_order_relaxed);
   }
@@ -73,8 +56,7 @@ void HandleTable::afterFork(bool inChild) {
 }
 
 // Whoever brings the holders of a retired slot to none frees it; also one who only tried a stale handle.
-void HandleTable::drop(Slot& slot) {
-  std::uint64_t state = slot.state.fetch_sub(1, std::memory_order_acq_rel) - 1;
+void HandleTable::freeIfLast(Slot& slot, std::uint64_t state) {
   while ((state & kRetired) != 0 && (state & kHolders) == 0) {
     if (slot.state.compare_exchange_weak(state, state & ~kRetired, std::memory_order_acq_rel)) {
       free(slot);
@@ -87,7 +69,7 @@ void HandleTable::free(Slot& slot) {
   const std::unique_ptr<Communicator> object(slot.object);
   slot.object = nullptr;
   const std::lock_guard lock(mutex_);
-  freeSlots_[nfree_++] = static_cast<std::uint32_t>(&slot - slots_.get());
+  freeSlots_.push_back(slot.index);
 }
 
 }  // namespace tutti

@@ -3,10 +3,12 @@
 // looked at, the object cannot go away.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "base/status.h"
 #include "tutti/tutti.h"
@@ -22,8 +24,19 @@ class HandleTable {
   Result<tuttiComm_t> add(std::unique_ptr<Communicator> communicator);
 
   // The communicator, kept alive until release(); null for a handle that is none.
-  Communicator* acquire(tuttiComm_t handle);
-  void release(tuttiComm_t handle);
+  Communicator* acquire(tuttiComm_t handle) {
+    const std::uint64_t word = wordOf(handle);
+    const std::uint32_t index = slotOf(word);
+    if (index >= kSlots || generationOf(word) % 2 == 0) return nullptr;
+    Slot* const chunk = chunks_[index / kChunk].load(std::memory_order_acquire);
+    if (chunk == nullptr) return nullptr;
+    Slot& slot = chunk[index % kChunk];
+    const std::uint64_t state = slot.state.fetch_add(1, std::memory_order_acq_rel);
+    if (state >> 32 == generationOf(word)) return slot.object;
+    drop(slot);
+    return nullptr;
+  }
+  void release(tuttiComm_t handle) { drop(slotAt(slotOf(wordOf(handle)))); }
 
   // Ends the handle: no later acquire() finds it. The object goes when the last holder releases it; the
   // caller is one. False: someone else has ended it before.
@@ -37,19 +50,37 @@ class HandleTable {
   // state: generation in the upper 32 bits; then "retired, not freed yet"; below it the number of holders.
   static constexpr std::uint64_t kRetired = std::uint64_t{1} << 31;
   static constexpr std::uint64_t kHolders = kRetired - 1;
-  struct Slot {
+  // A line each: the ranks of a process write the states of their handles in every call.
+  struct alignas(64) Slot {
     std::atomic<std::uint64_t> state{0};
     Communicator* object = nullptr;  // written before the generation that makes it visible
+    std::uint32_t index = 0;
   };
+  static constexpr std::uint32_t kChunk = 64;
 
-  void drop(Slot& slot);
+  // A handle's word is generation << 32 | slot + 1; generations of a slot in use are odd.
+  static std::uint64_t wordOf(tuttiComm_t handle) { return reinterpret_cast<std::uint64_t>(handle); }
+  static std::uint32_t slotOf(std::uint64_t word) { return static_cast<std::uint32_t>(word) - 1; }
+  static std::uint64_t generationOf(std::uint64_t word) { return word >> 32; }
+
+  // Of a handle that was given out.
+  Slot& slotAt(std::uint32_t index) {
+    return chunks_[index / kChunk].load(std::memory_order_acquire)[index % kChunk];
+  }
+
+  void drop(Slot& slot) {
+    const std::uint64_t state = slot.state.fetch_sub(1, std::memory_order_acq_rel) - 1;
+    if ((state & kRetired) != 0) [[unlikely]]
+      freeIfLast(slot, state);
+  }
+  void freeIfLast(Slot& slot, std::uint64_t state);
   void free(Slot& slot);
 
-  std::unique_ptr<Slot[]> slots_ = std::make_unique<Slot[]>(kSlots);
-  std::mutex mutex_;  // guards the two below
+  std::array<std::atomic<Slot*>, kSlots / kChunk> chunks_{};  // made as they are needed
+  std::mutex mutex_;                                          // guards what follows
+  std::vector<std::unique_ptr<Slot[]>> owned_;
   std::uint32_t used_ = 0;
-  std::unique_ptr<std::uint32_t[]> freeSlots_ = std::make_unique_for_overwrite<std::uint32_t[]>(kSlots);
-  std::uint32_t nfree_ = 0;
+  std::vector<std::uint32_t> freeSlots_;
 };
 
 }  // namespace tutti

@@ -25,10 +25,9 @@ struct CallDescriptor {
 // "all-reduce of 512 f32, sum (call 7)".
 std::string describe(const CallDescriptor& call);
 
-// A digest of all that ranks must agree on: this call and, through the tag of the one before it, all earlier
-// ones, because ranks can differ in a call that each of them completes (both think that they are the root of
-// a broadcast). Odd, so that no message carries the value of untouched memory.
-inline std::uint32_t tagOf(const CallDescriptor& call, std::uint32_t previousTag) {
+// Of all that ranks must agree on in a call, except how many calls and registrations came before it. Kept
+// with the plan of repeated calls.
+inline std::uint64_t digestOf(const CallDescriptor& call) {
   const auto mix = [](std::uint64_t value) {
     value ^= value >> 32;
     value *= 0x9e3779b97f4a7c15u;
@@ -40,9 +39,21 @@ inline std::uint32_t tagOf(const CallDescriptor& call, std::uint32_t previousTag
                               static_cast<std::uint64_t>(call.type) << 8 |
                               static_cast<std::uint64_t>(call.operation) << 16 |
                               static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32;
-  std::uint64_t digest = mix(call.count ^ mix(words + 0x632be59bd9b4e019u * call.registrations));
-  digest = mix(digest + 0xd6e8feb86659fd93u * (call.sequence + 1) + previousTag);
-  return static_cast<std::uint32_t>(digest) | 1u;
+  return mix(call.count ^ mix(words + 0x632be59bd9b4e019u));
+}
+
+// The tag of a call's messages: this call and, through the tag of the one before it, all earlier ones,
+// because ranks can differ in a call that each of them completes (both think that they are the root of a
+// broadcast). Odd, so that no message carries the value of untouched memory. One multiplication: it is on the
+// path of every call.
+inline std::uint32_t tagOf(std::uint64_t digest, std::uint32_t registrations, std::uint64_t sequence,
+                           std::uint32_t previousTag) {
+  const std::uint64_t sum = digest + (static_cast<std::uint64_t>(previousTag) << 20) +
+                            0x632be59bd9b4e019u * registrations + 0xd6e8feb86659fd93u * (sequence + 1);
+  return static_cast<std::uint32_t>((sum * 0x9e3779b97f4a7c15u) >> 32) | 1u;
+}
+inline std::uint32_t tagOf(const CallDescriptor& call, std::uint32_t previousTag) {
+  return tagOf(digestOf(call), call.registrations, call.sequence, previousTag);
 }
 
 }  // namespace tutti

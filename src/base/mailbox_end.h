@@ -34,7 +34,8 @@ static_assert(sizeof(FlaggedLine) == 64 && sizeof(SlotHeader) == 64);
 
 enum class MailboxFormat : std::uint32_t { slots, lines };
 
-struct MailboxEnd {
+// On lines of its own: the two ends of a link are counted by different ranks, and may be allocated together.
+struct alignas(64) MailboxEnd {
   // Fixed when the link is made.
   MailboxFormat format = MailboxFormat::slots;
   std::uint32_t nslots = 0;     // lines: 2
@@ -46,6 +47,7 @@ struct MailboxEnd {
   // Private to the lane that drives this end.
   std::uint64_t messages = 0;    // posted or taken so far
   std::uint32_t slot = 0;        // messages % nslots
+  std::uint32_t linesTaken = 0;  // of a message that is arriving (one host thread)
   std::uint64_t creditSeen = 0;  // sender: messages that the receiver was last seen to have taken
   std::uint64_t bytes = 0;       // payload posted or taken so far
 };

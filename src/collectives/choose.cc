@@ -60,7 +60,11 @@ Choice automatic(const CallFacts& facts) {
                  ? Choice{Algorithm::oneShot, MailboxFormat::lines, 1, 0, "barrier of few ranks"}
                  : Choice{Algorithm::recursiveDoubling, MailboxFormat::lines, 1, 0, "barrier"};
     case Collective::allReduce:
-      if (bytes <= (pair ? 4 * kKiB : 2 * kKiB) && facts.nranks <= 8)
+      // Two ranks move equally many bytes in one shot as in a ring, in half as many steps. Measured on two
+      // cores of an EPYC (Zen 4): 8 KiB 4.7 us against 5.4, 256 KiB 132 us against 142, 1 MiB level.
+      if (pair && bytes <= 512 * kKiB)
+        return {Algorithm::oneShot, MailboxFormat::lines, 1, 0, "two ranks: one step"};
+      if (bytes <= 2 * kKiB && facts.nranks <= 8)
         return {Algorithm::oneShot, MailboxFormat::lines, 1, 0, "small: least latency"};
       if (bytes <= 2 * kKiB)
         return {Algorithm::recursiveDoubling, MailboxFormat::slots, 1, 0, "small, many ranks"};

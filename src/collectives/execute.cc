@@ -15,18 +15,15 @@ CallArguments argumentsOf(DataType type, Operation operation, int nranks) {
   return arguments;
 }
 
-bool same(const CallFacts& a, const CallFacts& b) {
-  return a.count == b.count && a.collective == b.collective && a.type == b.type &&
-         a.operation == b.operation && a.windows == b.windows;
+// All facts of a call but its count, in one word: compared and hashed without going through memory.
+std::uint64_t keyOf(const CallDescriptor& call, bool windows) {
+  return static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.type) << 8 |
+         static_cast<std::uint64_t>(call.operation) << 16 | static_cast<std::uint64_t>(windows) << 24 |
+         static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32;
 }
 
-std::size_t entryOf(const CallFacts& facts, int root, std::size_t entries) {
-  std::uint64_t hash = facts.count * 0x9e3779b97f4a7c15u;
-  hash ^= static_cast<std::uint64_t>(facts.collective) << 1 ^ static_cast<std::uint64_t>(facts.type) << 4 ^
-          static_cast<std::uint64_t>(facts.operation) << 8 ^ static_cast<std::uint64_t>(root) << 11 ^
-          static_cast<std::uint64_t>(facts.windows);
-  hash *= 0xbf58476d1ce4e5b9u;
-  return (hash >> 40) % entries;
+std::size_t entryOf(std::uint64_t key, std::uint64_t count, std::size_t entries) {
+  return ((key * 0xbf58476d1ce4e5b9u + count) * 0x9e3779b97f4a7c15u >> 40) % entries;
 }
 
 }  // namespace
@@ -43,22 +40,13 @@ Execution::Execution(int rank, int nranks, Planner& planner, const PlanTable& ta
       peerInputs_(static_cast<std::size_t>(nranks)),
       peerOutputs_(static_cast<std::size_t>(nranks)) {}
 
-CallFacts Execution::facts() const {
-  const CallDescriptor& call = call_.descriptor;
-  return {call.collective, call.type, call.operation, call.count, nranks_, false};
+CallFacts Execution::factsOf(const CollectiveCall& call, bool windows) const {
+  const CallDescriptor& descriptor = call.descriptor;
+  return {descriptor.collective, descriptor.type, descriptor.operation, descriptor.count, nranks_, windows};
 }
 
-Status Execution::prepare(const CollectiveCall& call) {
-  const CollectiveCall before = std::exchange(call_, call);
-  Status status = prepareBody();
-  if (!status.isOk()) call_ = before;
-  return status;
-}
-
-Status Execution::prepareBody() {
-  const CollectiveCall& call = call_;
-  context_.suspicious = false;
-  if (!outcome_.isOk()) outcome_ = Status();
+Status Execution::prepare() {
+  const CollectiveCall& call = nextCall();
   if (call.exchange && exchangePlan_ == nullptr) {
     const Choice lines{Algorithm::oneShot, MailboxFormat::lines, 1, 0, "exchange of windows"};
     const auto plan = planner_.planFor(Collective::allGather, 0, lines);
@@ -67,36 +55,36 @@ Status Execution::prepareBody() {
   }
   // Both ways are prepared before an exchange, so that nothing can fail once it has begun.
   const bool onlyWindows = call.exchange && table_.forced.of(call.descriptor.collective).has_value();
-  if (call.exchange) TUTTI_TRY(statusOf(prepared(true)));
-  const auto body = prepared(onlyWindows);
+  if (call.exchange) TUTTI_TRY(statusOf(prepared(call, true)));
+  const auto body = prepared(call, onlyWindows);
   if (!body.isOk()) return body.status();
   body_ = body.value();
   return Status();
 }
 
-Result<const Execution::Prepared*> Execution::prepared(bool windows) {
-  CallFacts facts = this->facts();
-  facts.windows = windows;
-  const int root = call_.descriptor.root;
-  Prepared& entry = prepared_[entryOf(facts, root, kPrepared)];
-  if (entry.plan == nullptr || entry.root != root || !same(entry.facts, facts)) {
-    if (Status status = fill(entry, facts, root); !status.isOk()) {
+Result<const Execution::Prepared*> Execution::prepared(const CollectiveCall& call, bool windows) {
+  const std::uint64_t key = keyOf(call.descriptor, windows);
+  Prepared& entry = prepared_[entryOf(key, call.descriptor.count, kPrepared)];
+  if (entry.plan == nullptr || entry.key != key || entry.count != call.descriptor.count) [[unlikely]] {
+    if (Status status = fill(entry, call, windows); !status.isOk()) {
       entry.plan = nullptr;
       return status;
     }
+    entry.key = key;
+    entry.count = call.descriptor.count;
   }
   return &entry;
 }
 
-Status Execution::fill(Prepared& entry, const CallFacts& facts, int root) {
+Status Execution::fill(Prepared& entry, const CollectiveCall& call, bool windows) {
+  const CallFacts facts = factsOf(call, windows);
   const auto choice = choose(table_, facts);
   if (!choice.isOk()) return choice.status();
-  const auto plan = planner_.planFor(facts.collective, root, choice.value());
+  const auto plan = planner_.planFor(facts.collective, call.descriptor.root, choice.value());
   if (!plan.isOk()) return plan.status();
-  entry.facts = facts;
-  entry.root = root;
   entry.choice = choice.value();
   entry.plan = plan.value();
+  entry.digest = digestOf(call.descriptor);
   entry.kernel = reduceCopyFor(facts.type, facts.operation);
   entry.arguments = argumentsOf(facts.type, facts.operation, nranks_);
   const auto cut = plan.value()->cut(facts.count, entry.arguments.formBytes, entry.choice.slotBytes);
@@ -111,16 +99,21 @@ void Execution::begin(Plan& plan, const CallArguments& arguments) {
 }
 
 void Execution::start() {
-  if (!call_.exchange) {
+  current_ = 1 - current_;
+  context_.suspicious = false;
+  if (!outcome_.isOk()) outcome_ = Status();
+  const CollectiveCall& call = calls_[current_];
+  tag_ = tagOf(body_->digest, call.descriptor.registrations, call.descriptor.sequence, tag_);
+  if (!call.exchange) {
     startBody(*body_);
     return;
   }
-  offer_ = {call_.registered ? 1u : 0u, static_cast<const std::byte*>(call_.input),
-            static_cast<std::byte*>(call_.output)};
+  offer_ = {call.registered ? 1u : 0u, static_cast<const std::byte*>(call.input),
+            static_cast<std::byte*>(call.output)};
   exchangeArguments_ = argumentsOf(DataType::u8, Operation::sum, nranks_);
   exchangeArguments_.input = reinterpret_cast<const std::byte*>(&offer_);
   exchangeArguments_.output = reinterpret_cast<std::byte*>(offers_.data());
-  exchangeArguments_.tag = call_.tag;
+  exchangeArguments_.tag = tag_;
   exchangeArguments_.cut =
       makeCut(sizeof(WindowOffer), static_cast<std::uint32_t>(exchangePlan_->flat().blocksPerSegment), 0, 1);
   context_.kernel = copyBytes_;
@@ -129,14 +122,15 @@ void Execution::start() {
 }
 
 void Execution::startBody(const Prepared& prepared) {
+  const CollectiveCall& call = calls_[current_];
   choice_ = prepared.choice;
   plan_ = prepared.plan;
   arguments_ = prepared.arguments;
-  arguments_.input = static_cast<const std::byte*>(call_.input);
-  arguments_.output = static_cast<std::byte*>(call_.output);
+  arguments_.input = static_cast<const std::byte*>(call.input);
+  arguments_.output = static_cast<std::byte*>(call.output);
   arguments_.peerInputs = peerInputs_.data();
   arguments_.peerOutputs = peerOutputs_.data();
-  arguments_.tag = call_.tag;
+  arguments_.tag = tag_;
   context_.kernel = prepared.kernel;
   phase_ = Phase::body;
   begin(*prepared.plan, arguments_);
@@ -152,43 +146,41 @@ void Execution::endExchange() {
     peerOutputs_[static_cast<std::size_t>(rank)] = offer.output;
   }
   if (all) {
-    startBody(*prepared(true).value());  // prepare() has made it
-  } else if (table_.forced.of(call_.descriptor.collective).has_value()) {
-    CallFacts facts = this->facts();
-    outcome_ = statusOf(choose(table_, facts));
+    startBody(*prepared(calls_[current_], true).value());  // prepare() has made it
+  } else if (table_.forced.of(calls_[current_].descriptor.collective).has_value()) {
+    outcome_ = statusOf(choose(table_, factsOf(calls_[current_], false)));
     phase_ = Phase::done;
   } else {
     startBody(*body_);
   }
 }
 
-bool Execution::advanceLanes() {
-  bool fired = false;
+// True when all lanes are done.
+bool Execution::advanceLanes(bool& fired) {
+  bool done = true;
   for (LaneState& lane : running_->lanes()) {
     while (advance(context_, lane)) fired = true;
+    done &= lane.done;
   }
-  return fired;
+  return done;
 }
 
 bool Execution::poll() {
   bool fired = false;
+  bool done = false;
   if (running_->flat().usesWindows) {
     if (!gate_.enter()) return false;
-    fired = advanceLanes();
+    done = advanceLanes(fired);
     gate_.leave();
   } else {
-    fired = advanceLanes();
+    done = advanceLanes(fired);
   }
-  bool done = true;
-  for (const LaneState& lane : running_->lanes()) done &= lane.done;
-  if (done) {
-    fired = true;
-    if (phase_ == Phase::exchange)
-      endExchange();
-    else
-      phase_ = Phase::done;
-  }
-  return fired;
+  if (!done) return fired;
+  if (phase_ == Phase::exchange)
+    endExchange();
+  else
+    phase_ = Phase::done;
+  return true;
 }
 
 std::uint64_t Execution::windowBytes() const {

@@ -19,12 +19,10 @@ namespace tutti {
 
 struct CollectiveCall {
   CallDescriptor descriptor;
-  std::uint32_t tag = 0;  // of its messages
   const void* input = nullptr;
   void* output = nullptr;
   bool registered = false;  // this rank's buffers of this call lie in registered memory
-  bool exchange =
-      false;  // the communicator has registrations and the call wants windows: the same on all ranks
+  bool exchange = false;    // it has registrations and the call wants windows: the same on all ranks
 };
 
 // What the exchange carries; fits one line.
@@ -38,8 +36,11 @@ class Execution {
  public:
   Execution(int rank, int nranks, Planner& planner, const PlanTable& table, WindowGate gate);
 
-  // Makes or finds the plan; nothing moves yet. After a failure the execution is as before.
-  Status prepare(const CollectiveCall& call);
+  // To be filled in by the caller, then prepare(): makes or finds the plan; nothing moves yet. After a
+  // failure the execution is as before. Then start(). (The call is written where it stays: copying what has
+  // just been written in parts stalls the processor for longer than everything else here takes.)
+  CollectiveCall& nextCall() { return calls_[1 - current_]; }
+  Status prepare();
   void start();
 
   // Fires all steps that can fire now; true if there were any.
@@ -54,7 +55,7 @@ class Execution {
   const Status& outcome() const { return outcome_; }
 
   // Of the last call that was started.
-  const CollectiveCall& call() const { return call_; }
+  const CollectiveCall& call() const { return calls_[current_]; }
   const Choice& choice() const { return choice_; }
   const Plan* plan() const { return plan_; }
   const Cut& cut() const { return arguments_.cut; }
@@ -66,21 +67,21 @@ class Execution {
   // All that follows from the shared facts of a call: choice, plan, cut, kernel. Kept, because programs
   // repeat calls.
   struct Prepared {
-    CallFacts facts;
-    int root = -1;
+    std::uint64_t key = 0;  // with the count: the facts that it follows from
+    std::uint64_t count = 0;
     Choice choice;
     Plan* plan = nullptr;  // null: an empty entry
+    std::uint64_t digest = 0;
     ReduceCopyFunction kernel = nullptr;
     CallArguments arguments;  // without buffers and tag
   };
   static constexpr std::size_t kPrepared = 64;
 
-  CallFacts facts() const;
-  Status prepareBody();
-  Result<const Prepared*> prepared(bool windows);
-  Status fill(Prepared& entry, const CallFacts& facts, int root);
+  CallFacts factsOf(const CollectiveCall& call, bool windows) const;
+  Result<const Prepared*> prepared(const CollectiveCall& call, bool windows);
+  Status fill(Prepared& entry, const CollectiveCall& call, bool windows);
   void startBody(const Prepared& prepared);
-  bool advanceLanes();
+  bool advanceLanes(bool& fired);
   void begin(Plan& plan, const CallArguments& arguments);
   void endExchange();
 
@@ -92,7 +93,9 @@ class Execution {
   HostContext context_;
   ReduceCopyFunction copyBytes_;
 
-  CollectiveCall call_;
+  CollectiveCall calls_[2];  // of the last start(), and of the next one
+  int current_ = 0;
+  std::uint32_t tag_ = 0;  // of the last start()
   std::vector<Prepared> prepared_;
   const Prepared* body_ =
       nullptr;     // of the call; with an exchange, the one without windows until all said yes

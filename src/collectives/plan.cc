@@ -40,15 +40,15 @@ Result<std::unique_ptr<Plan>> Plan::make(const ScheduleRequest& request, Mailbox
                               nameOf(request.algorithm), nameOf(request.collective)));
 
   std::size_t operands = 0;
-  std::size_t tiles = 0;
+  std::size_t ends = 0;
   for (const FlatLane& lane : flat.lanes) {
     operands += lane.program.mostOperands;
-    tiles += lane.program.mostOperands + 1;
+    ends += lane.program.nends;
   }
   plan->sources_.resize(operands);
   plan->destinations_.resize(operands);
   if (format == MailboxFormat::lines)
-    plan->tiles_ = std::make_unique_for_overwrite<std::byte[]>(tiles * kLineTileBytes);
+    plan->staging_ = std::make_unique_for_overwrite<std::byte[]>(ends * plan->messageBytes_);
 
   // A round of a segment is at most one message per sub-block, and no form is wider than four times another.
   const std::uint64_t stride = 4 * plan->messageBytes_ * static_cast<std::uint64_t>(flat.blocksPerSegment);
@@ -56,25 +56,26 @@ Result<std::unique_ptr<Plan>> Plan::make(const ScheduleRequest& request, Mailbox
     plan->scratch_ = std::make_unique_for_overwrite<std::byte[]>(
         stride * static_cast<std::uint64_t>(flat.scratchSegments));
 
-  operands = tiles = 0;
+  operands = ends = 0;
   plan->ends_.reserve(flat.lanes.size());
   for (const FlatLane& flatLane : flat.lanes) {
-    auto& ends = plan->ends_.emplace_back();
+    auto& laneEnds = plan->ends_.emplace_back();
     for (const LinkUse& use : flatLane.ends) {
       const auto end = links.open({use.peer, use.channel, use.sends, format});
       if (!end.isOk()) return end.status();
-      ends.push_back(end.value());
+      laneEnds.push_back(end.value());
     }
     LaneState& lane = plan->lanes_.emplace_back();
     lane.program = &flatLane.program;
-    lane.ends = ends.data();
+    lane.ends = laneEnds.data();
     lane.scratch = plan->scratch_.get();
     lane.scratchStride = stride;
     lane.sources = plan->sources_.data() + operands;
     lane.destinations = plan->destinations_.data() + operands;
-    lane.tiles = plan->tiles_.get() + tiles * (plan->tiles_ ? kLineTileBytes : 0);
+    if (plan->staging_ != nullptr) lane.staging = plan->staging_.get() + ends * plan->messageBytes_;
+    lane.stagingStride = plan->messageBytes_;
     operands += flatLane.program.mostOperands;
-    tiles += flatLane.program.mostOperands + 1;
+    ends += flatLane.program.nends;
   }
   return plan;
 }

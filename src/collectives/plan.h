@@ -41,7 +41,7 @@ class Plan {
   std::vector<std::vector<MailboxEnd*>> ends_;     // by lane; the lanes point into it
   std::vector<Source> sources_;
   std::vector<Destination> destinations_;
-  std::unique_ptr<std::byte[]> tiles_;
+  std::unique_ptr<std::byte[]> staging_;
   std::unique_ptr<std::byte[]> scratch_;
   std::vector<LaneState> lanes_;
 };

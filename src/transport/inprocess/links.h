@@ -16,7 +16,7 @@ namespace tutti {
 struct InProcessLinkOptions {
   std::uint64_t slotBytes = 64 * 1024;
   std::uint32_t nslots = 4;
-  std::uint64_t lineBytes = 8 * 1024;
+  std::uint64_t lineBytes = 2 * 1024;
   std::uint64_t firstMessage = 0;  // tests start the counters just below their wrap
 };
 

@@ -1,0 +1,94 @@
+// See body.h. Every memory operation of the context has points around it, so that anything another thread can
+// do between two of them will be done under some seed.
+#include "body.h"
+
+#include "base/memory_order.h"
+#include "kernels/advance-inl.h"
+
+namespace tutti::emulation {
+namespace {
+
+template <Workspace workspace>
+class Context {
+ public:
+  static constexpr bool kOneThread = workspace == Workspace::oneThread;
+  static constexpr bool kSharedWorkspace = workspace == Workspace::shared;
+
+  explicit Context(Thread& thread) : thread_(thread) {}
+
+  std::uint32_t tid() const { return kOneThread ? 0 : thread_.tid(); }
+  std::uint32_t ntid() const { return kOneThread ? 1 : thread_.ntid(); }
+  void sync() {
+    if (!kOneThread) thread_.sync();
+  }
+  bool every(bool own) { return kOneThread ? own : thread_.every(own); }
+
+  std::uint64_t loadAcquire(const std::uint64_t* word) {
+    thread_.point();
+    const std::uint64_t value = tutti::loadAcquire(word);
+    thread_.point();
+    return value;
+  }
+  void storeRelease(std::uint64_t* word, std::uint64_t value) {
+    thread_.point();
+    tutti::storeRelease(word, value);
+    thread_.progress();
+    thread_.point();
+  }
+  // For mutants.
+  std::uint64_t loadRelaxed(const std::uint64_t* word) {
+    thread_.point();
+    return tutti::loadRelaxed(word);
+  }
+  void storeRelaxed(std::uint64_t* word, std::uint64_t value) {
+    thread_.point();
+    tutti::storeRelaxed(word, value);
+    thread_.progress();
+    thread_.point();
+  }
+
+  void suspect(const MailboxEnd& end) { thread_.suspect(end); }
+
+  void reduceCopy(const Reduction& reduction, const Source* sources, int nsources,
+                  const Destination* destinations, int ndestinations, std::uint64_t count) {
+    thread_.copyElements(reduction, sources, nsources, destinations, ndestinations, tid(), count, ntid());
+  }
+  void reduceCopyAlone(const Reduction& reduction, const Source* sources, int nsources,
+                       const Destination* destinations, int ndestinations, std::uint64_t count) {
+    thread_.copyElements(reduction, sources, nsources, destinations, ndestinations, 0, count, 1);
+  }
+
+ private:
+  Thread& thread_;
+};
+
+template <Workspace workspace>
+bool advanceOn(Thread& thread, LaneState& lane) {
+  Context<workspace> context(thread);
+  return tutti::advance(context, lane);
+}
+
+void begin(LaneState& lane, const CallArguments& call) {
+  beginLane(lane, call);
+}
+
+bool advance(Thread& thread, LaneState& lane, Workspace workspace) {
+  switch (workspace) {
+    case Workspace::own:
+      return advanceOn<Workspace::own>(thread, lane);
+    case Workspace::shared:
+      return advanceOn<Workspace::shared>(thread, lane);
+    case Workspace::oneThread:
+      return advanceOn<Workspace::oneThread>(thread, lane);
+  }
+  return false;
+}
+
+constexpr Body kBody = {begin, advance};
+
+}  // namespace
+}  // namespace tutti::emulation
+
+const tutti::emulation::Body* tuttiEmulatedBody() {
+  return &tutti::emulation::kBody;
+}

@@ -1,0 +1,179 @@
+// Verdicts: what the boards say becomes one text, reached once, that names ranks in groups with their calls.
+#include "runtime/roll_call.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tutti {
+namespace {
+
+using namespace std::chrono_literals;
+
+CallDescriptor allReduceOf(std::uint64_t count, std::uint64_t sequence = 0) {
+  CallDescriptor call;
+  call.type = DataType::f32;
+  call.count = count;
+  call.sequence = sequence;
+  return call;
+}
+
+CallDescriptor broadcastFrom(int root, std::uint64_t sequence) {
+  CallDescriptor call;
+  call.collective = Collective::broadcast;
+  call.type = DataType::f32;
+  call.count = 9;
+  call.root = root;
+  call.sequence = sequence;
+  return call;
+}
+
+bool has(const RollCall& rollCall, const std::string& text) {
+  return rollCall.cause().message().find(text) != std::string::npos;
+}
+
+TEST(RollCall, KeepsTheFirstCause) {
+  RollCall rollCall(2, "#1");
+  EXPECT_EQ(rollCall.poison(), 0u);
+  rollCall.breakWith(Status(Code::timeout, "first"));
+  rollCall.breakWith(Status(Code::mismatch, "second"));
+  EXPECT_NE(rollCall.poison(), 0u);
+  EXPECT_EQ(rollCall.cause().code(), Code::timeout);
+  EXPECT_EQ(rollCall.cause().message(), "first");
+}
+
+TEST(RollCall, KeepsOneCauseOfManyThreads) {
+  for (int round = 0; round < 50; ++round) {
+    RollCall rollCall(4, "#1");
+    std::vector<std::string> seen(4);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < 4; ++i)
+      threads.emplace_back([&, i] {
+        rollCall.breakWith(Status(Code::remoteError, "cause " + std::to_string(i)));
+        seen[i] = rollCall.cause().message();
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (const std::string& text : seen) EXPECT_EQ(text, seen[0]);
+  }
+}
+
+TEST(RollCall, EqualCallsAreNoReason) {
+  RollCall rollCall(3, "#1");
+  for (int rank = 0; rank < 3; ++rank) rollCall.board(rank).announce(allReduceOf(5));
+  rollCall.investigate(0, allReduceOf(5), false, 10s);
+  EXPECT_EQ(rollCall.poison(), 0u);
+}
+
+TEST(RollCall, MissingRanksAreWaitedFor) {
+  RollCall rollCall(3, "#1");
+  rollCall.board(0).announce(allReduceOf(5));
+  rollCall.investigate(0, allReduceOf(5), true, 10s);
+  EXPECT_EQ(rollCall.poison(), 0u);
+}
+
+TEST(RollCall, DifferentCallsAreAMismatch) {
+  RollCall rollCall(8, "training");
+  for (int rank = 0; rank < 8; ++rank) rollCall.board(rank).announce(allReduceOf(rank == 3 ? 6 : 5));
+  rollCall.investigate(1, allReduceOf(5), true, 0s);
+  ASSERT_NE(rollCall.poison(), 0u);
+  EXPECT_EQ(rollCall.cause().code(), Code::mismatch);
+  EXPECT_TRUE(has(rollCall, "communicator training")) << rollCall.cause().message();
+  EXPECT_TRUE(has(rollCall, "ranks 0-2, 4-7: all-reduce of 5 f32, sum (call 0)"))
+      << rollCall.cause().message();
+  EXPECT_TRUE(has(rollCall, "rank 3: all-reduce of 6 f32, sum (call 0)")) << rollCall.cause().message();
+}
+
+// As long as somebody has not come, others that differ wait a little for the text to be whole.
+TEST(RollCall, AMismatchWaitsForTheOthersButNotForEver) {
+  RollCall rollCall(3, "#1");
+  rollCall.board(0).announce(allReduceOf(5));
+  rollCall.board(1).announce(allReduceOf(6));
+  rollCall.investigate(0, allReduceOf(5), true, RollCall::kSuspicionAfter);
+  EXPECT_EQ(rollCall.poison(), 0u);
+  rollCall.investigate(0, allReduceOf(5), true, RollCall::kSuspicionAfter + RollCall::kGrace);
+  EXPECT_EQ(rollCall.cause().code(), Code::mismatch);
+  EXPECT_TRUE(has(rollCall, "rank 2: not there yet")) << rollCall.cause().message();
+}
+
+// Both roots of a broadcast complete; the difference shows in a later call.
+TEST(RollCall, AnEarlierCallMayBeTheReason) {
+  RollCall rollCall(2, "#1");
+  for (int rank = 0; rank < 2; ++rank) {
+    rollCall.board(rank).announce(broadcastFrom(0, 0));
+    rollCall.board(rank).announce(broadcastFrom(rank, 1));
+    for (std::uint64_t number = 2; number < Board::kLines; ++number)
+      rollCall.board(rank).announce(allReduceOf(5, number));
+  }
+  rollCall.investigate(0, allReduceOf(5, Board::kLines - 1), true, 0s);
+  EXPECT_EQ(rollCall.cause().code(), Code::mismatch);
+  EXPECT_TRUE(has(rollCall, "rank 0: broadcast of 9 f32, root 0 (call 1)")) << rollCall.cause().message();
+  EXPECT_TRUE(has(rollCall, "rank 1: broadcast of 9 f32, root 1 (call 1)")) << rollCall.cause().message();
+}
+
+TEST(RollCall, ARankThatLeftIsARemoteError) {
+  RollCall rollCall(3, "#1");
+  rollCall.board(0).announce(allReduceOf(5));
+  rollCall.board(1).leave();
+  rollCall.investigate(0, allReduceOf(5), false, 100ms);
+  EXPECT_EQ(rollCall.cause().code(), Code::remoteError);
+  EXPECT_TRUE(has(rollCall, "rank 1: finalized or destroyed")) << rollCall.cause().message();
+}
+
+TEST(RollCall, ARankThatLeftAfterTheCallIsFine) {
+  RollCall rollCall(2, "#1");
+  rollCall.board(0).announce(allReduceOf(5));
+  rollCall.board(1).announce(allReduceOf(5));
+  rollCall.board(1).leave();
+  rollCall.investigate(0, allReduceOf(5), false, 10s);
+  EXPECT_EQ(rollCall.poison(), 0u);
+}
+
+TEST(RollCall, AForeignMessageWithoutADifferenceIsOurFault) {
+  RollCall rollCall(2, "#1");
+  for (int rank = 0; rank < 2; ++rank) rollCall.board(rank).announce(allReduceOf(5));
+  rollCall.investigate(0, allReduceOf(5), true, 0s);
+  EXPECT_EQ(rollCall.poison(), 0u);
+  rollCall.investigate(0, allReduceOf(5), true, 2s);
+  EXPECT_EQ(rollCall.cause().code(), Code::internalError);
+}
+
+TEST(RollCall, TheDeadlineNamesWhoIsMissing) {
+  RollCall rollCall(6, "#1");
+  for (const int rank : {0, 3, 4}) rollCall.board(rank).announce(allReduceOf(5));
+  rollCall.board(5).leave();
+  rollCall.giveUp(3, allReduceOf(5), 250ms);
+  EXPECT_EQ(rollCall.cause().code(), Code::timeout);
+  EXPECT_TRUE(has(rollCall, "within 250 ms on rank 3")) << rollCall.cause().message();
+  EXPECT_TRUE(has(rollCall, "Missing: ranks 1, 2, 5.")) << rollCall.cause().message();
+  EXPECT_TRUE(has(rollCall, "ranks 0, 3, 4: all-reduce of 5 f32")) << rollCall.cause().message();
+}
+
+TEST(RollCall, TheDeadlineWithEverybodyThereSaysSo) {
+  RollCall rollCall(2, "#1");
+  for (int rank = 0; rank < 2; ++rank) rollCall.board(rank).announce(allReduceOf(5));
+  rollCall.giveUp(0, allReduceOf(5), 250ms);
+  EXPECT_EQ(rollCall.cause().code(), Code::timeout);
+  EXPECT_TRUE(has(rollCall, "All ranks made the call")) << rollCall.cause().message();
+}
+
+TEST(RollCall, TheDeadlineOfDifferentCallsIsAMismatch) {
+  RollCall rollCall(3, "#1");
+  rollCall.board(0).announce(allReduceOf(5));
+  rollCall.board(1).announce(allReduceOf(6));
+  rollCall.giveUp(0, allReduceOf(5), 250ms);
+  EXPECT_EQ(rollCall.cause().code(), Code::mismatch);
+}
+
+TEST(RollCall, RanksFarAheadAreNamed) {
+  RollCall rollCall(2, "#1");
+  rollCall.board(0).announce(allReduceOf(5));
+  for (std::uint64_t number = 0; number <= Board::kLines; ++number)
+    rollCall.board(1).announce(allReduceOf(5, number));
+  rollCall.giveUp(0, allReduceOf(5), 250ms);
+  EXPECT_TRUE(has(rollCall, "rank 1: many calls further on")) << rollCall.cause().message();
+}
+
+}  // namespace
+}  // namespace tutti

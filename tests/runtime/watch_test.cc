@@ -1,0 +1,127 @@
+// Waiting ends: by the deadline, by the poison word, by a verdict; and progress starts the clock of a stall,
+// but not of the deadline, anew.
+#include "runtime/watch.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+namespace tutti {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr WaitPolicy kShort{true, 200ms};
+
+CallDescriptor callOf(std::uint64_t count) {
+  CallDescriptor call;
+  call.count = count;
+  return call;
+}
+
+// How long idle() lets the caller wait.
+Clock::duration waitedWith(Watch& watch, const CallDescriptor& call, bool suspicious = false) {
+  const auto began = Clock::now();
+  while (watch.idle(call, suspicious)) {
+    if (Clock::now() - began > 30s) break;
+  }
+  return Clock::now() - began;
+}
+
+class EitherWay : public testing::TestWithParam<bool> {};
+
+TEST_P(EitherWay, TheDeadlineEndsAWait) {
+  RollCall rollCall(2, "#1");
+  rollCall.board(0).announce(callOf(1));
+  Watch watch(rollCall, 0, {GetParam(), 200ms});
+  watch.begin();
+  EXPECT_GE(waitedWith(watch, callOf(1)), 190ms);
+  EXPECT_EQ(rollCall.cause().code(), Code::timeout);
+}
+
+TEST_P(EitherWay, ProgressDoesNotPutTheDeadlineOff) {
+  RollCall rollCall(2, "#1");
+  rollCall.board(0).announce(callOf(1));
+  Watch watch(rollCall, 0, {GetParam(), 200ms});
+  watch.begin();
+  const auto began = Clock::now();
+  int turns = 0;
+  while (watch.idle(callOf(1), false) && Clock::now() - began < 30s) {
+    if (++turns % 1000 == 0) watch.progressed();
+  }
+  EXPECT_GE(Clock::now() - began, 190ms);
+  EXPECT_EQ(rollCall.cause().code(), Code::timeout);
+}
+
+TEST_P(EitherWay, EachCallHasItsOwnDeadline) {
+  RollCall rollCall(2, "#1");
+  rollCall.board(0).announce(callOf(1));
+  Watch watch(rollCall, 0, {GetParam(), 10'000ms});
+  for (int call = 0; call < 3; ++call) {
+    watch.begin();
+    for (int i = 0; i < 2000; ++i) ASSERT_TRUE(watch.idle(callOf(1), false));
+  }
+  EXPECT_EQ(rollCall.poison(), 0u);
+}
+
+TEST_P(EitherWay, ThePoisonWordEndsAWait) {
+  RollCall rollCall(2, "#1");
+  rollCall.board(0).announce(callOf(1));
+  Watch watch(rollCall, 0, {GetParam(), 60'000ms});
+  watch.begin();
+  std::thread other([&] {
+    std::this_thread::sleep_for(50ms);
+    rollCall.breakWith(Status(Code::remoteError, "gone"));
+  });
+  EXPECT_LT(waitedWith(watch, callOf(1)), 20s);
+  EXPECT_EQ(rollCall.cause().message(), "gone");
+  other.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Spinning, EitherWay, testing::Bool(),
+                         [](const auto& info) { return info.param ? "spins" : "yields"; });
+
+TEST(Watch, AStallIsInvestigated) {
+  RollCall rollCall(2, "#1");
+  rollCall.board(0).announce(callOf(1));
+  rollCall.board(1).announce(callOf(2));
+  Watch watch(rollCall, 0, {true, 60'000ms});
+  watch.begin();
+  const auto waited = waitedWith(watch, callOf(1));
+  EXPECT_GE(waited, RollCall::kSuspicionAfter);
+  EXPECT_LT(waited, 20s);
+  EXPECT_EQ(rollCall.cause().code(), Code::mismatch);
+}
+
+TEST(Watch, ASuspicionIsInvestigatedAtOnce) {
+  RollCall rollCall(2, "#1");
+  rollCall.board(0).announce(callOf(1));
+  rollCall.board(1).announce(callOf(2));
+  Watch watch(rollCall, 0, {true, 60'000ms});
+  watch.begin();
+  EXPECT_FALSE(watch.idle(callOf(1), true));
+  EXPECT_EQ(rollCall.cause().code(), Code::mismatch);
+}
+
+TEST(Watch, ProgressPutsTheInvestigationOff) {
+  RollCall rollCall(2, "#1");
+  rollCall.board(0).announce(callOf(1));
+  rollCall.board(1).announce(callOf(2));
+  Watch watch(rollCall, 0, {true, 60'000ms});
+  watch.begin();
+  for (int i = 0; i < 100'000; ++i) {
+    ASSERT_TRUE(watch.idle(callOf(1), false));
+    watch.progressed();
+  }
+  EXPECT_EQ(rollCall.poison(), 0u);
+}
+
+TEST(OutnumberCores, CountsTheCoresOfThisProcess) {
+  EXPECT_FALSE(outnumberCores(1));
+  EXPECT_TRUE(outnumberCores(1 << 20));
+}
+
+}  // namespace
+}  // namespace tutti
