@@ -4,6 +4,7 @@
 //
 // A context gives tid() and ntid(), sync() (barrier of the block), every(bool) (barrier that tells whether
 // all threads said true), loadAcquire and storeRelease, suspect(end), reduceCopy(...) (all threads together),
+// isAbandoned() (the communicator broke during the data of this step, which is then never announced),
 // and the constants kOneThread and kSharedWorkspace (the operand lists are shared by the block: filled
 // together, then a barrier).
 #pragma once
@@ -144,7 +145,8 @@ TUTTI_HOST_DEVICE void moveLineByLine(Context& context, LaneState& lane, const F
 // long outgoing ones when it announces them (fillLines). These have one form in a step, hence one content: a
 // staging place, or the source itself when it is only copied.
 template <class Context>
-void moveStaged(Context& context, LaneState& lane, const FlatStep& step, const FlatRun& run) {
+[[gnu::noinline]] void moveStaged(Context& context, LaneState& lane, const FlatStep& step,
+                                  const FlatRun& run) {
   const FlatOperand* operands = lane.program->operands + run.firstOperand;
   const FlatOperand* outputs = operands + step.nsources;
   const std::uint64_t begin = extentOf(lane.cut, run.subBlock, run.nsubBlocks).begin;
@@ -170,11 +172,13 @@ void moveStaged(Context& context, LaneState& lane, const FlatStep& step, const F
                        lane.stepElements);
 }
 
+// Answers how many elements each operand has moved.
 template <class Context>
-TUTTI_HOST_DEVICE void moveRun(Context& context, LaneState& lane, const FlatStep& step, const FlatRun& run,
-                               std::uint64_t before) {
+TUTTI_HOST_DEVICE std::uint64_t moveRun(Context& context, LaneState& lane, const FlatStep& step,
+                                        const FlatRun& run, std::uint64_t before) {
   const FlatOperand* operands = lane.program->operands + run.firstOperand;
   const Extent extent = extentOf(lane.cut, run.subBlock, run.nsubBlocks);
+  const std::uint64_t elements = extent.end - extent.begin;
   const std::uint32_t from = Context::kSharedWorkspace ? context.tid() : 0;
   const std::uint32_t by = Context::kSharedWorkspace ? context.ntid() : 1;
   for (std::uint32_t i = from; i < step.nsources; i += by)
@@ -185,7 +189,8 @@ TUTTI_HOST_DEVICE void moveRun(Context& context, LaneState& lane, const FlatStep
   }
   if (Context::kSharedWorkspace) context.sync();
   context.reduceCopy(lane.call->reduction, lane.sources, step.nsources, lane.destinations, step.ndestinations,
-                     extent.end - extent.begin);
+                     elements);
+  return elements;
 }
 
 template <class Context>
@@ -210,9 +215,7 @@ TUTTI_HOST_DEVICE void moveData(Context& context, LaneState& lane, const FlatSte
   std::uint64_t before = 0;
   for (std::uint32_t r = 0; r < step.nruns; ++r) {
     if (Context::kSharedWorkspace && r != 0) context.sync();
-    moveRun(context, lane, step, runs[r], before);
-    const Extent extent = extentOf(lane.cut, runs[r].subBlock, runs[r].nsubBlocks);
-    before += extent.end - extent.begin;
+    before += moveRun(context, lane, step, runs[r], before);
   }
 }
 
@@ -286,6 +289,7 @@ TUTTI_HOST_DEVICE bool advance(Context& context, LaneState& lane) {
   const FlatStep& step = lane.program->steps[lane.step];
   if (!step::isReady(context, lane, step)) return false;
   step::moveData(context, lane, step);
+  if (context.isAbandoned()) return false;
   context.sync();  // the data is whole before it is announced, and read before its slot is given back
   step::signal(context, lane, step);
   step::leave(lane);

@@ -3,9 +3,9 @@
 // checker, the host executor and the GPU kernels.
 //
 //   segment      `count` elements: the whole vector of an all-reduce, one rank's part of an all-gather
-//   round        one pass of the schedule over `roundElements` of every segment (the last one over what is
-//   left) sub-block    one of `blocks` nearly equal parts of a segment's part in one round; late ones may be
-//   short or empty
+//   round        one pass of the schedule over `roundElements` of every segment (the last one over what is left)
+//   sub-block    one of `blocks` nearly equal parts of a segment's part in one round; late ones may be short
+//                or empty
 #pragma once
 
 #include <cstdint>

@@ -17,13 +17,11 @@ namespace tutti {
 // the type and operation that the function was resolved for.
 //
 // - nsources >= 1; sources are combined in their order. One source with all forms equal is a copy of bits,
-// otherwise no
-//   destination is `raw`.
+//   otherwise no destination is `raw`.
 // - Host memory; no alignment; nothing outside the `count` elements is read or written; count may be zero.
 // - A destination may be exactly a source, or else overlaps no operand.
 // - Any thread; the floating-point unit must be in its default state (kernels/float_environment.h: one guard
-// around
-//   many calls). Nothing is allocated and nothing fails.
+//   around many calls). Nothing is allocated and nothing fails.
 using ReduceCopyFunction = void (*)(const Reduction& reduction, const Source* sources, int nsources,
                                     const Destination* destinations, int ndestinations, std::size_t count);
 

@@ -21,8 +21,7 @@ namespace tutti {
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 Uint128;
 
-// --- which C++ types hold an element and its accumulator
-// ------------------------------------------------------
+// --- which C++ types hold an element and its accumulator --------------------------------------------------
 
 template <DataType type>
 struct StorageOf;
@@ -135,8 +134,7 @@ struct WrappingOf {
                                   std::conditional_t<sizeof(Integer) == 8, std::uint64_t, Uint128>>;
 };
 
-// --- combining two accumulators
-// -------------------------------------------------------------------------------
+// --- combining two accumulators ---------------------------------------------------------------------------
 
 // IEEE 754-2019 minimum and maximum. Neither smaller nor greater means equal or a NaN. Or-ing the bits keeps
 // equal numbers as they are, gives -0 for two zeros of different sign, and a NaN where there was one.
@@ -187,8 +185,7 @@ TUTTI_HOST_DEVICE constexpr Accumulator combineElements(Accumulator a, Accumulat
   }
 }
 
-// --- in and out of the accumulator
-// ----------------------------------------------------------------------------
+// --- in and out of the accumulator ------------------------------------------------------------------------
 
 // raw or result -> accumulator. The place for a premultiplier.
 template <DataType type, Operation operation>
@@ -221,8 +218,7 @@ TUTTI_HOST_DEVICE constexpr typename StorageOf<type>::Type finishElement(
   if constexpr (!kIsSmallFloat<type>) return static_cast<typename StorageOf<type>::Type>(value);
 }
 
-// --- a whole call
-// ---------------------------------------------------------------------------------------------
+// --- a whole call -----------------------------------------------------------------------------------------
 
 // One source and one form everywhere: bits are copied, whatever they mean.
 TUTTI_HOST_DEVICE constexpr bool isBitCopy(const Source* sources, int nsources,

@@ -107,8 +107,7 @@ HWY_INLINE hn::VFromD<hn::Rebind<std::uint8_t, D>> narrowByF16(D d, hn::VFromD<D
 }
 #endif
 
-// --- any small float, by integer operations
-// -------------------------------------------------------------------
+// --- any small float, by integer operations ---------------------------------------------------------------
 
 // Codes in 32-bit lanes to f32. All magnitudes are below 2^31, so signed comparisons, which are cheaper, do.
 template <class Format, class D>

@@ -73,7 +73,8 @@
  * out, or belongs to the parent of a fork answers tuttiInvalidArgument; it is never a crash.
  *
  * Numbers. Every rank ends with the same bits, and the same call on the same communicator gives the same
- * bits every time. docs/numerics.md has the rules of rounding, averages, NaN and saturation.
+ * bits every time, as long as its buffers stay registered or unregistered: the two ways may add floats in
+ * different orders. docs/numerics.md has the rules of rounding, averages, NaN and saturation.
  *
  * Not built yet. A function that is declared but not built says so in a line of its own that begins with
  * these three words, and answers tuttiNotSupported whatever its arguments are. Its shape is final.
@@ -247,8 +248,8 @@ typedef void (*tuttiStreamCallback_t)(void* context, tuttiResult_t result);
  * every rank. "Per rank": each rank has its own. The environment variable named beside a field, when set and
  * not empty, comes before the field, so that who runs a program has the last word; it is read once, when the
  * communicator is made. A value out of range is tuttiInvalidArgument; one that asks for what is not built
- * (today: blocking 0, a device other than TUTTI_DEVICE_HOST, reproducible 1) is tuttiNotSupported; the text
- * names field or variable.
+ * (today: blocking 0, a device other than TUTTI_DEVICE_HOST, reproducible 1, a memory budget) is
+ * tuttiNotSupported; the text names field or variable. No messages are written yet, whatever logLevel says.
  */
 typedef struct tuttiConfig {
   size_t size;
@@ -517,7 +518,8 @@ TUTTI_API tuttiResult_t tuttiCommGetFailed(tuttiComm_t comm, int* ranks, int* co
 TUTTI_API tuttiResult_t tuttiCommMemStats(tuttiComm_t comm, tuttiMemStats_t* stats);
 
 /*
- * Writes how the last completed collective of this rank ran: algorithm, why, bytes. plan was set by
+ * Writes how the last collective that moved data on this rank ran: algorithm, why, bytes. (The exchange of
+ * addresses that comes before it on a communicator with registrations is not counted.) plan was set by
  * TUTTI_PLAN_INIT. For the thread that drives the rank, while no collective of it runs. tuttiInvalidUsage
  * before the first collective.
  */
@@ -772,16 +774,16 @@ TUTTI_API tuttiResult_t tuttiGroupEnd(void);
 TUTTI_API tuttiResult_t tuttiMemAlloc(void** pointer, size_t bytes, int device);
 
 /*
- * Gives back memory of tuttiMemAlloc. NULL does nothing. No call may be using it. Registrations that lie in
- * it end; their handles still want tuttiCommDeregister. A pointer that tuttiMemAlloc did not return:
+ * Gives back memory of tuttiMemAlloc. NULL does nothing. No call may be using it, and registrations that lie
+ * in it are to be ended before (tuttiCommDeregister). A pointer that tuttiMemAlloc did not return:
  * tuttiInvalidArgument.
  */
 TUTTI_API tuttiResult_t tuttiMemFree(void* pointer);
 
 /*
  * Declares that [buffer, buffer + bytes) will be used in calls on comm, so that peers may read and write it
- * directly. Calls whose buffers lie wholly in such memory on every rank skip the copy through slots; the
- * others run as before.
+ * directly. Calls each of whose buffers lies wholly in one registration, on every rank, skip the copy through
+ * slots; the others run as before.
  *
  * Collective: every rank calls it, with its own buffer and size, at the same place among its collectives; it
  * does not wait for the other ranks, and a rank that leaves it out is caught as tuttiMismatch by the next

@@ -1,48 +1,61 @@
-// The texts, one set per thread.
+// The texts, one set per thread. Plain arrays: they need no memory and no destructor, so that a call may fail
+// at any time, also from the destructors that run when the process ends.
 #include "api/boundary.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "api/communicator.h"
 
 namespace tutti {
 namespace {
 
-thread_local std::string lastError;
-thread_local std::string keptText;
+struct Text {
+  char data[4096];  // a longer one is cut
 
-tuttiResult_t keep(Code code, std::string text) {
-  lastError = std::move(text);
-  return static_cast<tuttiResult_t>(code);
-}
+  template <class... Arguments>
+  void write(fmt::format_string<Arguments...> format, Arguments&&... arguments) noexcept {
+    try {
+      const auto end =
+          fmt::format_to_n(data, sizeof(data) - 1, format, std::forward<Arguments>(arguments)...);
+      *end.out = '\0';
+    } catch (...) {
+      data[0] = '\0';
+    }
+  }
+};
+
+constinit thread_local Text lastError = {};
+constinit thread_local Text keptText = {};
 
 }  // namespace
 
-tuttiResult_t fail(const char* function, const Status& status) {
-  return keep(status.code(), fmt::format("{}: {}", function, status.message()));
+tuttiResult_t fail(const char* function, Code code, std::string_view message) noexcept {
+  lastError.write("{}: {}", function, message);
+  return static_cast<tuttiResult_t>(code);
 }
 
-tuttiResult_t fail(const char* function, const Communicator& communicator, const Status& status) {
-  return keep(status.code(),
-              fmt::format("{} on rank {} of {} of communicator {}: {}", function, communicator.rank(),
-                          communicator.nranks(), communicator.label(), status.message()));
+tuttiResult_t fail(const char* function, const Communicator& communicator, Code code,
+                   std::string_view message) noexcept {
+  lastError.write("{} on rank {} of {} of communicator {}: {}", function, communicator.rank(),
+                  communicator.nranks(), communicator.label(), message);
+  return static_cast<tuttiResult_t>(code);
 }
 
-const std::string& lastErrorText() {
-  return lastError;
+const char* lastErrorText() noexcept {
+  return lastError.data;
 }
 
-const char* keepText(std::string text) {
-  keptText = std::move(text);
-  return keptText.c_str();
+const char* keepText(std::string_view text) noexcept {
+  keptText.write("{}", text);
+  return keptText.data;
 }
 
-Status PinnedCommunicator::refusal() const {
-  if (handle_ == nullptr) return Status(Code::invalidArgument, "comm is NULL");
-  return Status(Code::invalidArgument,
-                "comm is not a communicator: it was destroyed or aborted, was never made, or belongs to the "
-                "parent of a "
-                "fork");
+std::string_view PinnedCommunicator::refusal() const {
+  if (handle_ == nullptr) return "comm is NULL";
+  return "comm is not a communicator: it was destroyed or aborted, was never made, or belongs to the parent "
+         "of a fork";
 }
 
 }  // namespace tutti

@@ -4,7 +4,7 @@
 
 #include <exception>
 #include <new>
-#include <string>
+#include <string_view>
 
 #include "api/process.h"
 #include "base/status.h"
@@ -12,33 +12,41 @@
 
 namespace tutti {
 
-// Keep the text for tuttiGetLastError and answer the code; the second names communicator and rank.
-tuttiResult_t fail(const char* function, const Status& status);
-tuttiResult_t fail(const char* function, const Communicator& communicator, const Status& status);
+// Keep the text for tuttiGetLastError and answer the code; the second names communicator and rank. They need
+// no memory.
+tuttiResult_t fail(const char* function, Code code, std::string_view message) noexcept;
+tuttiResult_t fail(const char* function, const Communicator& communicator, Code code,
+                   std::string_view message) noexcept;
 
 // Success changes nothing.
-inline tuttiResult_t answer(const char* function, const Status& status) {
-  return status.isOk() ? tuttiSuccess : fail(function, status);
+inline tuttiResult_t answer(const char* function, const Status& status) noexcept {
+  return status.isOk() ? tuttiSuccess : fail(function, status.code(), status.message());
 }
-inline tuttiResult_t answer(const char* function, const Communicator& communicator, const Status& status) {
-  return status.isOk() ? tuttiSuccess : fail(function, communicator, status);
+inline tuttiResult_t answer(const char* function, const Communicator& communicator,
+                            const Status& status) noexcept {
+  return status.isOk() ? tuttiSuccess : fail(function, communicator, status.code(), status.message());
 }
 
-// The text of the calling thread's last failure; the second keeps what tuttiGetLastError last gave out for a
-// broken communicator.
-const std::string& lastErrorText();
-const char* keepText(std::string text);
+// The text of the calling thread's last failure; the second keeps what tuttiGetLastError gives out.
+const char* lastErrorText() noexcept;
+const char* keepText(std::string_view text) noexcept;
 
-// Runs `body`, a function without arguments that answers a Status, behind the one guard.
+// Runs `body`, which answers a tuttiResult_t, behind the one guard.
 template <class Body>
-tuttiResult_t guarded(const char* function, Body&& body) {
+tuttiResult_t caught(const char* function, Body&& body) noexcept {
   try {
-    return answer(function, body());
+    return body();
   } catch (const std::bad_alloc&) {
-    return answer(function, Status(Code::systemError, "out of memory"));
+    return fail(function, Code::systemError, "out of memory");
   } catch (const std::exception& error) {
-    return answer(function, Status(Code::internalError, error.what()));
+    return fail(function, Code::internalError, error.what());
   }
+}
+
+// The same for a function without arguments that answers a Status.
+template <class Body>
+tuttiResult_t guarded(const char* function, Body&& body) noexcept {
+  return caught(function, [&] { return answer(function, body()); });
 }
 
 // A communicator looked up for the time of a call.
@@ -60,7 +68,7 @@ class PinnedCommunicator {
   Communicator& operator*() const { return *object_; }
   explicit operator bool() const { return object_ != nullptr; }
 
-  Status refusal() const;  // for a handle that is none
+  std::string_view refusal() const;  // invalidArgument, for a handle that is none
 
  private:
   tuttiComm_t handle_;
@@ -69,16 +77,12 @@ class PinnedCommunicator {
 
 // guarded(), for a body that takes the communicator behind a handle; its failures name communicator and rank.
 template <class Body>
-tuttiResult_t onCommunicator(const char* function, tuttiComm_t handle, Body&& body) {
-  const PinnedCommunicator communicator(handle);
-  if (!communicator) return answer(function, communicator.refusal());
-  try {
+tuttiResult_t onCommunicator(const char* function, tuttiComm_t handle, Body&& body) noexcept {
+  return caught(function, [&] {
+    const PinnedCommunicator communicator(handle);
+    if (!communicator) return fail(function, Code::invalidArgument, communicator.refusal());
     return answer(function, *communicator, body(*communicator));
-  } catch (const std::bad_alloc&) {
-    return answer(function, *communicator, Status(Code::systemError, "out of memory"));
-  } catch (const std::exception& error) {
-    return answer(function, *communicator, Status(Code::internalError, error.what()));
-  }
+  });
 }
 
 }  // namespace tutti

@@ -100,41 +100,41 @@ Status check(const UserCall& call, const Communicator& communicator, CallRequest
 Status runNow(const UserCall& call, Communicator& communicator) {
   CallRequest request;
   TUTTI_TRY(check(call, communicator, request));
-  if (!communicator.enter())
+  const Communicator::Entered entered(communicator);
+  if (!entered)
     return Status(Code::invalidUsage,
                   "another thread is inside a call on this communicator: one collective or group at a "
                   "time; use one communicator per thread, or a group");
-  const Communicator::Entered entered(communicator);
   TUTTI_TRY(communicator.mayCall());
   return communicator.run(request);
 }
 
+Status note(const UserCall& call, PinnedCommunicator communicator) {
+  CallRequest request;
+  TUTTI_TRY(check(call, *communicator, request));
+  TUTTI_TRY(communicator->admits(request));
+  Group::ofThisThread().add(std::move(communicator), request);
+  return Status();
+}
+
 tuttiResult_t addToGroup(const char* function, const UserCall& call, tuttiComm_t comm) {
-  Group& group = Group::ofThisThread();
   PinnedCommunicator communicator(comm);
   if (!communicator) {
-    group.refuse(communicator.refusal());
-    return answer(function, communicator.refusal());
+    Group::ofThisThread().refuse(Status(Code::invalidArgument, std::string(communicator.refusal())));
+    return fail(function, Code::invalidArgument, communicator.refusal());
   }
-  try {
-    CallRequest request;
-    Status status = check(call, *communicator, request);
-    if (status.isOk()) status = communicator->admits(request);
-    if (!status.isOk()) {
-      group.refuse(status);
-      return answer(function, *communicator, status);
-    }
-    group.add(std::move(communicator), request);
-    return tuttiSuccess;
-  } catch (const std::bad_alloc&) {
-    const Status status(Code::systemError, "out of memory");
-    group.refuse(status);
-    return answer(function, status);
-  }
+  const PinnedCommunicator named(comm);
+  const Status status = note(call, std::move(communicator));
+  if (!status.isOk()) Group::ofThisThread().refuse(status);
+  return answer(function, *named, status);
 }
 
 tuttiResult_t collective(const char* function, const UserCall& call, tuttiComm_t comm) {
-  if (Group::isOpenHere()) return addToGroup(function, call, comm);
+  if (Group::isOpenHere()) {
+    const tuttiResult_t result = caught(function, [&] { return addToGroup(function, call, comm); });
+    if (result == tuttiSystemError) Group::ofThisThread().refuse(Status::outOfMemory());
+    return result;
+  }
   return onCommunicator(function, comm,
                         [&call](Communicator& communicator) { return runNow(call, communicator); });
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <thread>
 
+#include "api/process.h"
 #include "kernels/float_environment.h"
 
 namespace tutti {
@@ -50,15 +51,11 @@ RankGroup::RankGroup(int ranks, std::string text, const Settings& given)
       hub(std::make_shared<InProcessHub>(linkOptions(ranks))),
       windowUse(static_cast<std::size_t>(ranks)) {}
 
-// Each of them ends its current step, sees the poison word and keeps out. The bound is for a thread that a
-// debugger holds: it must not hold the others as well.
+// Each of them ends the piece that it works on (a megabyte at most), sees the poison word and keeps out.
 void RankGroup::awaitWindows(int rank) const {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   for (int peer = 0; peer < nranks; ++peer) {
     const WindowUse& use = windowUse[static_cast<std::size_t>(peer)];
-    while (peer != rank && use.active.load(std::memory_order_seq_cst) != 0 &&
-           std::chrono::steady_clock::now() < until)
-      std::this_thread::yield();
+    while (peer != rank && use.active.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
   }
 }
 
@@ -77,14 +74,27 @@ Communicator::~Communicator() {
 }
 
 Status Communicator::broken() {
-  const Status cause = firstCause();
   const bool first = !reported_ && !aborted_.load(std::memory_order_relaxed);
   reported_ = true;
-  if (first) return cause;
-  return Status(Code::broken,
-                fmt::format("the communicator is broken and cannot be used any more. First cause: {}. "
-                            "Destroy it and build a new one",
-                            cause.message()));
+  try {
+    Status cause = firstCause();
+    if (first) return cause;
+    return Status(Code::broken,
+                  fmt::format("the communicator is broken and cannot be used any more. First cause: {}. "
+                              "Destroy it and build a new one",
+                              cause.message()));
+  } catch (const std::bad_alloc&) {
+    return Status::outOfMemory();
+  }
+}
+
+bool Communicator::idle() noexcept {
+  try {
+    return watch_.idle(execution_.call().descriptor, execution_.isSuspicious());
+  } catch (const std::bad_alloc&) {
+    breakOutOfMemory();
+    return false;
+  }
 }
 
 Status Communicator::mayCall() {
@@ -97,7 +107,7 @@ Status Communicator::mayCall() {
 
 Status Communicator::admits(const CallRequest& request) const {
   CallFacts facts{request.collective, request.type, request.operation, request.count, nranks(), false};
-  facts.windows = registrationCalls_ != 0 && wantsWindows(table_, facts);
+  facts.windows = registrationCalls_.load(std::memory_order_relaxed) != 0 && wantsWindows(table_, facts);
   return statusOf(choose(table_, facts));
 }
 
@@ -120,12 +130,12 @@ Status Communicator::begin(const CallRequest& request) {
   call.descriptor.type = request.type;
   call.descriptor.operation = reduces(request.collective) ? request.operation : Operation::sum;
   call.descriptor.root = request.root;
-  call.descriptor.registrations = registrationCalls_;
+  call.descriptor.registrations = registrationCalls_.load(std::memory_order_relaxed);
   call.descriptor.count = request.count;
   call.descriptor.sequence = sequence_;
   call.input = request.send;
   call.output = request.recv;
-  if (registrationCalls_ != 0) {
+  if (call.descriptor.registrations != 0) {
     CallFacts facts{request.collective, request.type, call.descriptor.operation,
                     request.count,      nranks(),     false};
     call.exchange = wantsWindows(table_, facts);
@@ -139,19 +149,19 @@ Status Communicator::begin(const CallRequest& request) {
   return Status();
 }
 
+// A refusal is the same on every rank; running out of memory is this rank's alone, and the others must hear
+// of it.
 Status Communicator::prepare() {
-  Status status;
   try {
-    status = execution_.prepare();
-  } catch (const std::bad_alloc&) {  // not left to the C boundary: the other ranks must hear of it
-    status = Status(Code::systemError, "out of memory");
+    Status status = execution_.prepare();
+    if (status.isOk() || status.code() == Code::invalidArgument || status.code() == Code::notSupported)
+      return status;
+    group_->rollCall.breakWith(
+        Status(status.code(), fmt::format("communicator {}, rank {}, {}: {}", label(), rank_,
+                                          describe(execution_.nextCall().descriptor), status.message())));
+  } catch (const std::bad_alloc&) {
+    breakOutOfMemory();
   }
-  // A refusal is the same on every rank; running out of memory is this rank's alone.
-  if (status.isOk() || status.code() == Code::invalidArgument || status.code() == Code::notSupported)
-    return status;
-  group_->rollCall.breakWith(
-      Status(status.code(), fmt::format("communicator {}, rank {}, {}: {}", label(), rank_,
-                                        describe(execution_.nextCall().descriptor), status.message())));
   return broken();
 }
 
@@ -160,7 +170,7 @@ Status Communicator::finish(bool completed) {
     if (execution_.call().registered) group_->awaitWindows(rank_);
     return broken();
   }
-  return execution_.outcome();
+  return execution_.outcome().isOk() ? Status() : execution_.outcome();
 }
 
 Status Communicator::run(const CallRequest& request) {
@@ -185,14 +195,18 @@ Status Communicator::run(const CallRequest& request) {
 Status Communicator::registerMemory(const void* buffer, std::size_t bytes, void** handle) {
   TUTTI_TRY(mayCall());
   const auto* begin = static_cast<const std::byte*>(buffer);
-  *handle = &registrations_.emplace_back(Registration{begin, begin + bytes});
-  ++registrationCalls_;
+  const std::uint64_t number =
+      Process::get().nextNumber() + 1;  // never used again, nor by another communicator
+  registrations_.push_back({begin, begin + bytes, number});
+  registrationCalls_.fetch_add(1, std::memory_order_relaxed);
+  *handle = reinterpret_cast<void*>(number);
   return Status();
 }
 
 Status Communicator::deregisterMemory(void* handle) {
-  const auto found = std::find_if(registrations_.begin(), registrations_.end(),
-                                  [handle](const Registration& range) { return &range == handle; });
+  const auto found = std::find_if(
+      registrations_.begin(), registrations_.end(),
+      [handle](const Registration& range) { return reinterpret_cast<void*>(range.number) == handle; });
   if (found == registrations_.end())
     return Status(Code::invalidArgument,
                   "the handle is not a registration of this communicator, or was deregistered before");
@@ -217,7 +231,7 @@ Status Communicator::lastPlan(tuttiPlan_t& plan) const {
     std::strncpy(to, text, room - 1);
     to[room - 1] = '\0';
   };
-  write(plan.collective, sizeof(plan.collective), settingNameOf(execution_.call().descriptor.collective));
+  write(plan.collective, sizeof(plan.collective), settingNameOf(execution_.planned()));
   write(plan.algorithm, sizeof(plan.algorithm), settingNameOf(choice.algorithm));
   const bool window = choice.algorithm == Algorithm::twoShotWindow;
   write(plan.protocol, sizeof(plan.protocol),
@@ -245,7 +259,7 @@ void Communicator::abort() {
 }
 
 Code Communicator::asyncError() const {
-  return isBroken() ? firstCause().code() : Code::ok;
+  return static_cast<Code>(group_->rollCall.poison());
 }
 
 }  // namespace tutti

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -58,15 +57,20 @@ class alignas(64) Communicator {
   bool enter() { return !busy_.exchange(true, std::memory_order_acquire); }
   void leave() { busy_.store(false, std::memory_order_release); }
 
-  // leave(), at the end of a scope.
+  // enter(), and leave() at the end of a scope; false: another thread uses it.
   class Entered {
    public:
-    explicit Entered(Communicator& communicator) : communicator_(communicator) {}
+    explicit Entered(Communicator& communicator)
+        : communicator_(communicator), entered_(communicator.enter()) {}
     Entered(const Entered&) = delete;
-    ~Entered() { communicator_.leave(); }
+    ~Entered() {
+      if (entered_) communicator_.leave();
+    }
+    explicit operator bool() const { return entered_; }
 
    private:
     Communicator& communicator_;
+    const bool entered_;
   };
 
   // Everything below until "Any thread" is for the thread that has entered.
@@ -83,7 +87,7 @@ class alignas(64) Communicator {
   Status begin(const CallRequest& request);
   Execution& execution() { return execution_; }
   void progressed() { watch_.progressed(); }
-  bool idle() { return watch_.idle(execution_.call().descriptor, execution_.isSuspicious()); }
+  bool idle() noexcept;
   Status finish(bool completed);
 
   Status registerMemory(const void* buffer, std::size_t bytes, void** handle);
@@ -93,6 +97,7 @@ class alignas(64) Communicator {
 
   // Any thread.
   void abort();
+  void breakOutOfMemory() noexcept { group_->rollCall.breakOutOfMemory(); }
   Code asyncError() const;
   bool isBroken() const { return group_->rollCall.poison() != 0; }
   Status firstCause() const { return group_->rollCall.cause(); }
@@ -101,6 +106,7 @@ class alignas(64) Communicator {
   struct Registration {
     const std::byte* begin;
     const std::byte* end;
+    std::uint64_t number;  // the handle
   };
 
   Status broken();
@@ -114,8 +120,8 @@ class alignas(64) Communicator {
   bool finalized_ = false;
   bool reported_ = false;  // the first cause was answered once; later calls answer "broken"
   std::uint64_t sequence_ = 0;
-  std::uint32_t registrationCalls_ = 0;
-  std::list<Registration> registrations_;  // a handle is the address of one
+  std::atomic<std::uint32_t> registrationCalls_{0};  // atomic for admits() beside another thread, a misuse
+  std::vector<Registration> registrations_;
 
   InProcessLinks links_;
   PlanTable table_;

@@ -11,13 +11,26 @@
 namespace tutti {
 namespace {
 
+// Takes back the handles of an init that failed half-way.
+struct Handles {
+  std::vector<tuttiComm_t> made;
+  ~Handles() {
+    HandleTable& table = Process::get().handles();
+    for (const tuttiComm_t handle : made) {
+      table.acquire(handle);
+      table.retire(handle);
+      table.release(handle);
+    }
+  }
+};
+
 Status initAll(tuttiComm_t* comms, int nranks, const int* devices, const tuttiConfig_t* config) {
   if (comms == nullptr)
     return Status(Code::invalidArgument, "comms is NULL; wanted: room for nranks handles");
   constexpr int kMostRanks = HandleTable::kSlots;
   if (nranks < 1 || nranks > kMostRanks)
     return Status(Code::invalidArgument, fmt::format("nranks is {}; wanted: 1 to {}", nranks, kMostRanks));
-  if (Group::ofThisThread().isOpen())
+  if (Group::isOpenHere())
     return Status(Code::invalidUsage,
                   "tuttiCommInitAll makes all ranks at once and does not stand in a group");
   for (int rank = 0; devices != nullptr && rank < nranks; ++rank) {
@@ -34,6 +47,9 @@ Status initAll(tuttiComm_t* comms, int nranks, const int* devices, const tuttiCo
   const auto settings =
       readSettings(config, [](const char* name) -> const char* { return std::getenv(name); });
   if (!settings.isOk()) return settings.status();
+  if (settings.value().memoryBudget != Settings().memoryBudget)
+    return Status(Code::notSupported,
+                  "memoryBudgetBytes (TUTTI_MEMORY_BUDGET) is not built yet: leave it unset");
 
   Process& process = Process::get();
   std::string label = settings.value().name;
@@ -43,22 +59,22 @@ Status initAll(tuttiComm_t* comms, int nranks, const int* devices, const tuttiCo
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (int rank = 0; rank < nranks; ++rank)
     communicators.push_back(std::make_unique<Communicator>(group, rank));
-  std::vector<tuttiComm_t> handles;
-  handles.reserve(static_cast<std::size_t>(nranks));
+  Handles handles;
+  handles.made.reserve(static_cast<std::size_t>(nranks));
   for (auto& communicator : communicators) {
     const auto handle = process.handles().add(std::move(communicator));
-    if (!handle.isOk()) {
-      for (const tuttiComm_t made : handles) {
-        process.handles().acquire(made);
-        process.handles().retire(made);
-        process.handles().release(made);
-      }
-      return handle.status();
-    }
-    handles.push_back(handle.value());
+    if (!handle.isOk()) return handle.status();
+    handles.made.push_back(handle.value());
   }
-  std::copy(handles.begin(), handles.end(), comms);
+  std::copy(handles.made.begin(), handles.made.end(), comms);
+  handles.made.clear();
   return Status();
+}
+
+// For the one that comes first when two threads end a communicator at the same time.
+Status endHandle(tuttiComm_t comm) {
+  if (Process::get().handles().retire(comm)) return Status();
+  return Status(Code::invalidArgument, "another thread has ended this communicator in the meantime");
 }
 
 template <class T>
@@ -91,10 +107,10 @@ const char* tuttiGetLastError(tuttiComm_t comm) {
     const tutti::PinnedCommunicator communicator(comm);
     if (communicator && communicator->isBroken())
       return tutti::keepText(communicator->firstCause().message());
-    return tutti::keepText(tutti::lastErrorText());
   } catch (...) {
-    return "out of memory";
+    return tutti::keepText("out of memory");
   }
+  return tutti::keepText(tutti::lastErrorText());
 }
 
 tuttiResult_t tuttiCommInitAll(tuttiComm_t* comms, int nranks, const int* devices) {
@@ -144,12 +160,12 @@ tuttiResult_t tuttiCommLastPlan(tuttiComm_t comm, tuttiPlan_t* plan) {
     if (plan->magic != TUTTI_PLAN_MAGIC || plan->size < offsetof(tuttiPlan_t, collective) ||
         plan->version == 0)
       return Status(Code::invalidArgument, "plan was not set by TUTTI_PLAN_INIT");
-    if (!communicator.enter())
-      return Status(Code::invalidUsage,
-                    "another thread is inside a call on this communicator; ask when it is over");
     tuttiPlan_t known = TUTTI_PLAN_INIT;
     {
       const Communicator::Entered entered(communicator);
+      if (!entered)
+        return Status(Code::invalidUsage,
+                      "another thread is inside a call on this communicator; ask when it is over");
       TUTTI_TRY(communicator.lastPlan(known));
     }
     known.size = plan->size;
@@ -161,33 +177,30 @@ tuttiResult_t tuttiCommLastPlan(tuttiComm_t comm, tuttiPlan_t* plan) {
 
 tuttiResult_t tuttiCommFinalize(tuttiComm_t comm) {
   return tutti::onCommunicator(__func__, comm, [](Communicator& communicator) {
-    if (tutti::Group::ofThisThread().isOpen())
+    if (tutti::Group::isOpenHere())
       return Status(Code::invalidUsage, "tuttiCommFinalize does not stand in a group");
-    if (!communicator.enter())
-      return Status(Code::invalidUsage, "another thread is inside a call on this communicator");
     const Communicator::Entered entered(communicator);
+    if (!entered) return Status(Code::invalidUsage, "another thread is inside a call on this communicator");
     return communicator.finalize();
   });
 }
 
 tuttiResult_t tuttiCommDestroy(tuttiComm_t comm) {
   return tutti::onCommunicator(__func__, comm, [comm](Communicator& communicator) {
-    if (tutti::Group::ofThisThread().holds(communicator))
+    if (tutti::Group::isOpenHere() && tutti::Group::ofThisThread().holds(communicator))
       return Status(Code::invalidUsage,
                     "the open group of this thread has calls on the communicator; nothing was destroyed");
     if (!communicator.enter())
       return Status(Code::invalidUsage,
                     "another thread is inside a call on this communicator; nothing was destroyed");
     // Entered for good: nobody begins a call between here and the end of the handle.
-    tutti::Process::get().handles().retire(comm);
-    return Status();
+    return tutti::endHandle(comm);
   });
 }
 
 tuttiResult_t tuttiCommAbort(tuttiComm_t comm) {
   return tutti::onCommunicator(__func__, comm, [comm](Communicator& communicator) {
     communicator.abort();
-    tutti::Process::get().handles().retire(comm);
-    return Status();
+    return tutti::endHandle(comm);
   });
 }

@@ -86,7 +86,7 @@ bool Group::holds(const Communicator& communicator) const {
 }
 
 void Group::add(PinnedCommunicator communicator, const CallRequest& request) {
-  calls_.push_back({std::move(communicator), request});
+  calls_.push_back({std::move(communicator), request, Process::forks()});
 }
 
 void Group::refuse(const Status& status) {
@@ -110,6 +110,11 @@ Status Group::close() {
 Status Group::runAll(std::vector<Pending>& calls) {
   std::vector<Queue> queues;
   for (const Pending& call : calls) {
+    if (call.forks != Process::forks())
+      return Status(
+          Code::invalidArgument,
+          "the group was opened by the parent of this fork, whose communicators it cannot use; nothing was "
+          "begun");
     auto queue = std::find_if(queues.begin(), queues.end(), [&](const Queue& queue) {
       return queue.communicator == call.communicator.get();
     });
@@ -118,13 +123,17 @@ Status Group::runAll(std::vector<Pending>& calls) {
   }
   std::list<Communicator::Entered> entered;
   for (const Queue& queue : queues) {
-    if (!queue.communicator->enter())
+    if (!entered.emplace_back(*queue.communicator))
       return Status(Code::invalidUsage,
                     "another thread is using a communicator of this group; nothing was begun");
-    entered.emplace_back(*queue.communicator);
   }
   for (const Queue& queue : queues) TUTTI_TRY(queue.communicator->mayCall());
-  return Run(queues).complete();
+  try {
+    return Run(queues).complete();
+  } catch (const std::bad_alloc&) {  // calls may have begun: the other ranks must hear of it
+    for (const Queue& queue : queues) queue.communicator->breakOutOfMemory();
+    return Status::outOfMemory();
+  }
 }
 
 }  // namespace tutti

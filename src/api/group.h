@@ -12,10 +12,9 @@ class Group {
  public:
   static Group& ofThisThread();
 
-  // The same as ofThisThread().isOpen(), for the path of every call.
+  // Whether the calling thread has one open; does not make the object.
   static bool isOpenHere() { return depth_ != 0; }
 
-  bool isOpen() const { return depth_ != 0; }
   bool holds(const Communicator& communicator) const;
 
   void open() { ++depth_; }
@@ -30,12 +29,13 @@ class Group {
   struct Pending {
     PinnedCommunicator communicator;
     CallRequest request;
+    int forks;  // of this process when the call was noted: a child has no part in its parent's groups
   };
 
   static Status runAll(std::vector<Pending>& calls);
 
   // Beside the object, so that asking costs one load: the object itself is made on first use.
-  static constinit thread_local int depth_ __attribute__((tls_model("initial-exec")));
+  static constinit thread_local int depth_;
   Status refusal_;
   std::vector<Pending> calls_;
 };

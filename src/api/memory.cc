@@ -39,11 +39,10 @@ tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void* buffer, size_t bytes, vo
     if (reinterpret_cast<std::uintptr_t>(buffer) + bytes < reinterpret_cast<std::uintptr_t>(buffer))
       return Status(Code::invalidArgument,
                     fmt::format("{} bytes at {} run past the end of memory", bytes, buffer));
-    if (tutti::Group::ofThisThread().isOpen())
+    if (tutti::Group::isOpenHere())
       return Status(Code::invalidUsage, "tuttiCommRegister does not stand in a group");
-    if (!communicator.enter())
-      return Status(Code::invalidUsage, "another thread is inside a call on this communicator");
     const Communicator::Entered entered(communicator);
+    if (!entered) return Status(Code::invalidUsage, "another thread is inside a call on this communicator");
     return communicator.registerMemory(buffer, bytes, handle);
   });
 }
@@ -51,9 +50,8 @@ tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void* buffer, size_t bytes, vo
 tuttiResult_t tuttiCommDeregister(tuttiComm_t comm, void* handle) {
   return tutti::onCommunicator(__func__, comm, [handle](Communicator& communicator) {
     if (handle == nullptr) return Status();
-    if (!communicator.enter())
-      return Status(Code::invalidUsage, "another thread is inside a call on this communicator");
     const Communicator::Entered entered(communicator);
+    if (!entered) return Status(Code::invalidUsage, "another thread is inside a call on this communicator");
     return communicator.deregisterMemory(handle);
   });
 }

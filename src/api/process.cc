@@ -17,6 +17,7 @@ void Process::beforeFork() {
 }
 
 void Process::afterFork(bool inChild) {
+  if (inChild) ++forks_;
   handles_.afterFork(inChild);
   mutex_.unlock();
 }

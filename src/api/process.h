@@ -15,6 +15,9 @@ class Process {
  public:
   static Process& get();
 
+  // How many forks lie between this process and the first that used the library.
+  static int forks() { return forks_; }
+
   HandleTable& handles() { return handles_; }
 
   Result<void*> allocate(std::size_t bytes);
@@ -27,6 +30,8 @@ class Process {
   Process();
   void beforeFork();
   void afterFork(bool inChild);
+
+  inline static int forks_ = 0;  // changes in the child of a fork only, before anything else runs there
 
   HandleTable handles_;
   std::mutex mutex_;  // guards what follows

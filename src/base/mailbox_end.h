@@ -3,10 +3,8 @@
 // where it is polled.
 //
 //   slots   nslots buffers of slotBytes with a header each; a message waits for a free slot, which the
-//   receiver gives
-//           back through the credit word
-//   lines   two buffers of 64-byte lines, used in turn, each line with its own flag and no credits: for
-//   closed
+//           receiver gives back through the credit word
+//   lines   two buffers of 64-byte lines, used in turn, each line with its own flag and no credits: for closed
 //           schedules only, one message per call (kernels/protocol-inl.h)
 //
 // A flag holds the message's number in its low half and the tag of the call in its high half, so that a

@@ -3,16 +3,31 @@
 
 namespace tutti {
 
+// Made when the library is loaded: a text of 13 bytes lies in the string itself.
+const Status::Failure& Status::noMemory() noexcept {
+  static const Failure* const failure = new Failure{Code::systemError, "out of memory"};
+  return *failure;
+}
+
+Status Status::outOfMemory() noexcept {
+  Status status;
+  status.failure_ = &noMemory();
+  return status;
+}
+
+namespace {
+[[maybe_unused]] const Status kMadeAtLoad = Status::outOfMemory();
+}
+
 Status::Status(Code code, std::string message)
-    : failure_(code == Code::ok ? nullptr
-                                : std::make_unique<const Failure>(Failure{code, std::move(message)})) {}
+    : failure_(code == Code::ok ? nullptr : new Failure{code, std::move(message)}) {}
 
 Status::Status(const Status& other)
-    : failure_(other.isOk() ? nullptr : std::make_unique<const Failure>(*other.failure_)) {}
+    : failure_(other.isOk() || other.failure_ == &noMemory() ? other.failure_
+                                                             : new Failure(*other.failure_)) {}
 
-Status& Status::operator=(const Status& other) {
-  if (this != &other) *this = Status(other);
-  return *this;
+void Status::release() noexcept {
+  if (failure_ != &noMemory()) delete failure_;
 }
 
 const std::string& Status::message() const {

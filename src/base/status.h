@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cassert>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,10 +33,17 @@ class [[nodiscard]] Status {
   Status() = default;
   Status(Code code, std::string message);
   Status(const Status& other);
-  Status& operator=(const Status& other);
-  Status(Status&&) noexcept = default;
-  Status& operator=(Status&&) noexcept = default;
-  ~Status() = default;
+  Status(Status&& other) noexcept : failure_(std::exchange(other.failure_, nullptr)) {}
+  Status& operator=(Status other) noexcept {
+    std::swap(failure_, other.failure_);
+    return *this;
+  }
+  ~Status() {
+    if (failure_ != nullptr) release();
+  }
+
+  // systemError, "out of memory": needs none itself.
+  static Status outOfMemory() noexcept;
 
   bool isOk() const { return failure_ == nullptr; }
   Code code() const { return isOk() ? Code::ok : failure_->code; }
@@ -48,7 +54,10 @@ class [[nodiscard]] Status {
     Code code;
     std::string message;
   };
-  std::unique_ptr<const Failure> failure_;
+  static const Failure& noMemory() noexcept;
+  void release() noexcept;
+
+  const Failure* failure_ = nullptr;  // owned, unless it is noMemory()
 };
 
 template <class T>

@@ -100,7 +100,7 @@ void Execution::begin(Plan& plan, const CallArguments& arguments) {
 
 void Execution::start() {
   current_ = 1 - current_;
-  context_.suspicious = false;
+  context_.suspicious = context_.abandoned = false;
   if (!outcome_.isOk()) outcome_ = Status();
   const CollectiveCall& call = calls_[current_];
   tag_ = tagOf(body_->digest, call.descriptor.registrations, call.descriptor.sequence, tag_);
@@ -117,12 +117,14 @@ void Execution::start() {
   exchangeArguments_.cut =
       makeCut(sizeof(WindowOffer), static_cast<std::uint32_t>(exchangePlan_->flat().blocksPerSegment), 0, 1);
   context_.kernel = copyBytes_;
+  context_.gate = nullptr;
   phase_ = Phase::exchange;
   begin(*exchangePlan_, exchangeArguments_);
 }
 
 void Execution::startBody(const Prepared& prepared) {
   const CollectiveCall& call = calls_[current_];
+  planned_ = call.descriptor.collective;
   choice_ = prepared.choice;
   plan_ = prepared.plan;
   arguments_ = prepared.arguments;
@@ -132,6 +134,7 @@ void Execution::startBody(const Prepared& prepared) {
   arguments_.peerOutputs = peerOutputs_.data();
   arguments_.tag = tag_;
   context_.kernel = prepared.kernel;
+  context_.gate = prepared.plan->flat().usesWindows ? &gate_ : nullptr;
   phase_ = Phase::body;
   begin(*prepared.plan, arguments_);
 }
@@ -167,15 +170,7 @@ bool Execution::advanceLanes(bool& fired) {
 
 bool Execution::poll() {
   bool fired = false;
-  bool done = false;
-  if (running_->flat().usesWindows) {
-    if (!gate_.enter()) return false;
-    done = advanceLanes(fired);
-    gate_.leave();
-  } else {
-    done = advanceLanes(fired);
-  }
-  if (!done) return fired;
+  if (!advanceLanes(fired)) return fired;
   if (phase_ == Phase::exchange)
     endExchange();
   else
@@ -184,7 +179,7 @@ bool Execution::poll() {
 }
 
 std::uint64_t Execution::windowBytes() const {
-  if (plan_ == nullptr) return 0;
+  if (plan_ == nullptr || !plan_->flat().usesWindows) return 0;
   std::uint64_t bytes = 0;
   for (const FlatLane& lane : plan_->flat().lanes) {
     for (std::uint32_t round = 0; round < arguments_.cut.rounds; ++round) {

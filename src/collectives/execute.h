@@ -56,6 +56,8 @@ class Execution {
 
   // Of the last call that was started.
   const CollectiveCall& call() const { return calls_[current_]; }
+  // Of the last call whose data moved.
+  Collective planned() const { return planned_; }
   const Choice& choice() const { return choice_; }
   const Plan* plan() const { return plan_; }
   const Cut& cut() const { return arguments_.cut; }
@@ -98,7 +100,8 @@ class Execution {
   std::uint32_t tag_ = 0;  // of the last start()
   std::vector<Prepared> prepared_;
   const Prepared* body_ =
-      nullptr;     // of the call; with an exchange, the one without windows until all said yes
+      nullptr;  // of the call; with an exchange, the one without windows until all said yes
+  Collective planned_ = Collective::barrier;
   Choice choice_;  // these two of the last call that was started; the kept entry may be another's by now
   Plan* plan_ = nullptr;
   Plan* exchangePlan_ = nullptr;
@@ -117,8 +120,7 @@ class Execution {
 // Polls until all are done. `events` hears, by the execution's place in the list:
 //   progressed(i)  it has fired
 //   finished(i)    it is done; true: a new call was begun on it
-//   idle(i)        nothing fired in a whole turn and it is not done; false: give it up, it is not polled
-//   again
+//   idle(i)        nothing fired in a whole turn and it is not done; false: it is not polled again
 template <class Events>
 void complete(std::span<Execution*> executions, Events& events) {
   std::size_t left = executions.size();

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/memory_order.h"
+#include "base/window_gate.h"
 #include "kernels/advance-inl.h"
 #include "kernels/reduce_copy.h"
 
@@ -16,6 +17,8 @@ struct HostContext {
 
   ReduceCopyFunction kernel = nullptr;
   bool suspicious = false;
+  WindowGate* gate = nullptr;  // while a schedule on windows runs
+  bool abandoned = false;      // the gate was shut in the middle of a step
 
   static constexpr std::uint32_t tid() { return 0; }
   static constexpr std::uint32_t ntid() { return 1; }
@@ -25,9 +28,39 @@ struct HostContext {
   static void storeRelease(std::uint64_t* word, std::uint64_t value) { tutti::storeRelease(word, value); }
   void suspect(const MailboxEnd&) { suspicious = true; }
 
-  void reduceCopy(const Reduction& reduction, const Source* sources, int nsources,
-                  const Destination* destinations, int ndestinations, std::uint64_t count) const {
-    kernel(reduction, sources, nsources, destinations, ndestinations, count);
+  // True: the step is not whole and must not be announced.
+  bool isAbandoned() const { return abandoned; }
+
+  void reduceCopy(const Reduction& reduction, Source* sources, int nsources, Destination* destinations,
+                  int ndestinations, std::uint64_t count) {
+    if (gate == nullptr)
+      kernel(reduction, sources, nsources, destinations, ndestinations, count);
+    else
+      reduceCopyGated(reduction, sources, nsources, destinations, ndestinations, count);
+  }
+
+  // Piece by piece, so that a rank that leaves a broken call waits for one piece at most.
+  void reduceCopyGated(const Reduction& reduction, Source* sources, int nsources, Destination* destinations,
+                       int ndestinations, std::uint64_t count) {
+    constexpr std::uint64_t kPieceBytes = 1 << 20;
+    const std::uint64_t piece = kPieceBytes / bytesOf(reduction.type);
+    for (;;) {
+      if (!gate->enter()) {
+        abandoned = true;
+        return;
+      }
+      const std::uint64_t now = count < piece ? count : piece;
+      kernel(reduction, sources, nsources, destinations, ndestinations, now);
+      gate->leave();
+      count -= now;
+      if (count == 0) return;
+      for (int i = 0; i < nsources; ++i)
+        sources[i].data = static_cast<const std::byte*>(sources[i].data) +
+                          now * bytesOf(reduction.type, reduction.operation, sources[i].form);
+      for (int i = 0; i < ndestinations; ++i)
+        destinations[i].data = static_cast<std::byte*>(destinations[i].data) +
+                               now * bytesOf(reduction.type, reduction.operation, destinations[i].form);
+    }
   }
 };
 

@@ -50,8 +50,7 @@ Result<std::unique_ptr<Plan>> Plan::make(const ScheduleRequest& request, Mailbox
   if (format == MailboxFormat::lines)
     plan->staging_ = std::make_unique_for_overwrite<std::byte[]>(ends * plan->messageBytes_);
 
-  // A round of a segment is at most one message per sub-block, and no form is wider than four times another.
-  const std::uint64_t stride = 4 * plan->messageBytes_ * static_cast<std::uint64_t>(flat.blocksPerSegment);
+  const std::uint64_t stride = plan->scratchStride();
   if (flat.scratchSegments != 0)
     plan->scratch_ = std::make_unique_for_overwrite<std::byte[]>(
         stride * static_cast<std::uint64_t>(flat.scratchSegments));
@@ -80,6 +79,19 @@ Result<std::unique_ptr<Plan>> Plan::make(const ScheduleRequest& request, Mailbox
   return plan;
 }
 
+// A sub-block has at most the elements that let the largest message of each form fit its slot; no form is
+// wider than four times the raw one. Lines are not cut, so one sub-block may be a whole message.
+std::uint64_t Plan::scratchStride() const {
+  std::uint64_t blockBytes = 4 * messageBytes_;
+  for (std::size_t form = 0; form < mostLinkBlocks_.size() && format_ == MailboxFormat::slots; ++form) {
+    const std::uint64_t wider = static_cast<Form>(form) == Form::partial ? 1 : 4;
+    if (mostLinkBlocks_[form] != 0)
+      blockBytes =
+          std::min(blockBytes, wider * messageBytes_ / static_cast<std::uint64_t>(mostLinkBlocks_[form]));
+  }
+  return blockBytes * static_cast<std::uint64_t>(flat_->blocksPerSegment);
+}
+
 Result<Cut> Plan::cut(std::uint64_t count, const std::uint32_t (&formBytes)[3],
                       std::uint64_t slotBytes) const {
   std::uint64_t capacity = 0;
@@ -90,11 +102,19 @@ Result<Cut> Plan::cut(std::uint64_t count, const std::uint32_t (&formBytes)[3],
       if (blocks == 0) continue;
       const std::uint64_t fits = most / (blocks * formBytes[form]);
       if (fits == 0)
-        return Status(Code::notSupported, fmt::format("{} over {} ranks needs messages of more than {} bytes",
-                                                      nameOf(request_.algorithm), request_.nranks, most));
+        return Status(
+            Code::invalidArgument,
+            fmt::format("{} over {} ranks needs messages of more than {} bytes, which is what a slot holds: "
+                        "leave the choice of the algorithm to the library, or force another",
+                        nameOf(request_.algorithm), request_.nranks, most));
       capacity = capacity == 0 ? fits : std::min(capacity, fits);
     }
   }
+  constexpr std::uint64_t kMostRounds = 1u << 30;
+  const auto blocks = static_cast<std::uint64_t>(flat_->blocksPerSegment);
+  if (capacity != 0 && count / kMostRounds / blocks >= capacity)
+    return Status(Code::invalidArgument,
+                  fmt::format("count {} would take more than {} rounds of the schedule", count, kMostRounds));
   return makeCut(count, static_cast<std::uint32_t>(flat_->blocksPerSegment), capacity, formBytes[0]);
 }
 

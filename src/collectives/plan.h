@@ -32,6 +32,7 @@ class Plan {
 
  private:
   Plan() = default;
+  std::uint64_t scratchStride() const;  // bytes that a segment of scratch may take in a round
 
   ScheduleRequest request_;
   MailboxFormat format_ = MailboxFormat::slots;

@@ -4,15 +4,12 @@
 //
 // Rules (docs/architecture.md explains why):
 //   1. A link is (from, to, channel). Each of its ends belongs to exactly one lane, and its messages are
-//   matched by
-//      order alone. from == to is a self link: how one lane of a rank waits for, or feeds, another.
+//      matched by order alone. from == to is a self link: how one lane of a rank waits for, or feeds, another.
 //   2. What a place puts on a link in one round is one message; a step fires once per round, when every
-//   incoming link
-//      holds its message and every outgoing link has a free slot.
+//      incoming link holds its message and every outgoing link has a free slot.
 //   3. A link place without blocks posts or takes one empty message: the only signal there is.
 //   4. peerInput and peerOutput touch a registered window directly, under the order that messages give.
-//   5. Forms: a step with one source whose places all have the same form copies bits; every other step
-//   computes.
+//   5. Forms: a step with one source whose places all have the same form copies bits; every other computes.
 //   6. A lane enters its next round without waiting for the others.
 //   7. All places of a step that carry data name equally many blocks, and the i-th block of each has the same
 //      sub-block number (block % blocksPerSegment), hence the same number of elements.

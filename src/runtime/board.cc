@@ -35,7 +35,9 @@ bool Board::hasLeft() const {
 
 std::optional<CallDescriptor> Board::read(std::uint64_t sequence) const {
   const Line& line = lines_[sequence % kLines];
-  for (;;) {
+  // A line is odd for a few stores; one that stays odd belongs to a rank that died or stands still while
+  // writing it, and says nothing.
+  for (int tries = 0; tries < 1'000'000; ++tries) {
     const std::uint64_t version = loadAcquire(&line.version);
     if (version % 2 != 0) continue;
     CallDescriptor call;
@@ -52,6 +54,7 @@ std::optional<CallDescriptor> Board::read(std::uint64_t sequence) const {
     call.root = static_cast<std::int32_t>(packed >> 32);
     return call;
   }
+  return std::nullopt;
 }
 
 }  // namespace tutti

@@ -57,11 +57,12 @@ RollCall::RollCall(int nranks, std::string communicator) : communicator_(std::mo
   for (int rank = 0; rank < nranks; ++rank) boards_.push_back(std::make_unique<Board>());
 }
 
-void RollCall::breakWith(Status cause) {
+void RollCall::breakWith(Status cause) noexcept {
   const std::lock_guard lock(mutex_);
   if (poison_.load(std::memory_order_relaxed) != 0) return;
   cause_ = std::move(cause);
-  poison_.store(1, std::memory_order_seq_cst);  // pairs with WindowGate::enter
+  // Pairs with WindowGate::enter.
+  poison_.store(static_cast<std::uint64_t>(cause_.code()), std::memory_order_seq_cst);
 }
 
 Status RollCall::cause() const {

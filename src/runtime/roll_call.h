@@ -26,13 +26,14 @@ class RollCall {
   int nranks() const { return static_cast<int>(boards_.size()); }
   Board& board(int rank) { return *boards_[rank]; }
 
-  // Not zero once the communicator is broken. Polled by every wait.
+  // Not zero once the communicator is broken: then the code of the first cause. Polled by every wait.
   std::uint64_t poison() const { return poison_.load(std::memory_order_acquire); }
 
   const std::atomic<std::uint64_t>& poisonWord() const { return poison_; }
 
   // Breaks the communicator; the first cause stays. Any thread.
-  void breakWith(Status cause);
+  void breakWith(Status cause) noexcept;
+  void breakOutOfMemory() noexcept { breakWith(Status::outOfMemory()); }
 
   // The first cause; call only when poisoned.
   Status cause() const;

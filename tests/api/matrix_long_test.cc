@@ -19,9 +19,9 @@ unsigned seedOfRun() {
 
 TEST(MatrixLong, AnyCell) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr int kCells = 4'000;
+  constexpr int kCells = 10'000;
 #else
-  constexpr int kCells = 20'000;
+  constexpr int kCells = 100'000;
 #endif
   std::cout << "TUTTI_TEST_SEED=" << seedOfRun() << '\n';
   std::mt19937 random(seedOfRun());

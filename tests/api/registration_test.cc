@@ -134,6 +134,12 @@ TEST_F(Registered, DeregisteringIsLocal) {
   EXPECT_EQ(tuttiCommDeregister(comms_[2], handles_[2]), tuttiSuccess);
   EXPECT_EQ(protocolOf(0, 100'000), "slots");
   EXPECT_EQ(tuttiCommDeregister(comms_[2], handles_[2]), tuttiInvalidArgument);
+
+  // Nor does the handle come to life again with a later registration.
+  void* later = nullptr;
+  ASSERT_EQ(tuttiCommRegister(comms_[2], memory_[2], kBytes, &later), tuttiSuccess);
+  EXPECT_EQ(tuttiCommDeregister(comms_[2], handles_[2]), tuttiInvalidArgument);
+  EXPECT_EQ(tuttiCommDeregister(comms_[2], later), tuttiSuccess);
 }
 
 TEST_F(Registered, WithSeveralCommunicators) {

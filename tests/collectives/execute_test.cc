@@ -299,7 +299,7 @@ TEST(Execute, SlotsTooSmallForOneElementPerBlockAreRefusedOnEveryRank) {
     CollectiveCall& one = rank->execution.nextCall();
     one = CollectiveCall();
     one.descriptor = call;
-    EXPECT_EQ(rank->execution.prepare().code(), Code::notSupported);
+    EXPECT_EQ(rank->execution.prepare().code(), Code::invalidArgument);
   }
   call = CallDescriptor();
   call.collective = Collective::barrier;

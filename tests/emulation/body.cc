@@ -16,6 +16,7 @@ class Context {
 
   explicit Context(Thread& thread) : thread_(thread) {}
 
+  static constexpr bool isAbandoned() { return false; }
   std::uint32_t tid() const { return kOneThread ? 0 : thread_.tid(); }
   std::uint32_t ntid() const { return kOneThread ? 1 : thread_.ntid(); }
   void sync() {

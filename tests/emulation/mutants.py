@@ -116,7 +116,7 @@ MUTANTS = [
            ('bool ready = true; for', 'bool ready = true; context.sync(); for'),
            ('return context.every(ready);', 'return ready;')),
     mutant('no-barrier-before-the-post', ADVANCE,
-           ('step::moveData(context, lane, step); context.sync();', 'step::moveData(context, lane, step);')),
+           ('if (context.isAbandoned()) return false; context.sync();', 'if (context.isAbandoned()) return false;')),
     mutant('only-the-last-end-counts', ADVANCE, ('ready && i < nends;', 'i < nends;')),
     mutant('owner-by-place-in-the-step', ADVANCE,
            ('} else if (isOwner(context, ends[i])) {', '} else if (i % context.ntid() == context.tid()) {'),
