@@ -5,43 +5,57 @@
 // A context gives tid() and ntid(), sync() (barrier of the block), every(bool) (barrier that tells whether
 // all threads said true), loadAcquire and storeRelease, suspect(end), reduceCopy(...) (all threads together),
 // isAbandoned() (the communicator broke during the data of this step, which is then never announced),
-// and the constants kOneThread and kSharedWorkspace (the operand lists are shared by the block: filled
+// and the constants kOneThread and kSharedWorkspace (operand lists and fit are shared by the block: filled
 // together, then a barrier).
 #pragma once
 
+#include "kernels/fit.h"
 #include "kernels/protocol-inl.h"
 
 namespace tutti {
 
 namespace step {
 
-TUTTI_HOST_DEVICE std::uint64_t messageBytes(const LaneState& lane, const FlatEnd& end) {
-  return end.carriesData ? lane.stepElements * lane.call->formBytes[static_cast<int>(end.form)] : 0;
+// Each thread of a block with a shared workspace does a part of what is done for all.
+template <class Context>
+TUTTI_HOST_DEVICE std::uint32_t firstOf(const Context& context) {
+  return Context::kSharedWorkspace ? context.tid() : 0;
+}
+template <class Context>
+TUTTI_HOST_DEVICE std::uint32_t everyOf(const Context& context) {
+  return Context::kSharedWorkspace ? context.ntid() : 1;
 }
 
-// Elements that each data operand of the current step moves in this round.
-TUTTI_HOST_DEVICE void enter(LaneState& lane) {
-  const FlatStep& step = lane.program->steps[lane.step];
-  std::uint64_t elements = 0;
-  for (std::uint32_t r = 0; r < step.nruns; ++r) {
-    const FlatRun& run = lane.program->runs[step.firstRun + r];
-    const Extent extent = extentOf(lane.cut, run.subBlock, run.nsubBlocks);
-    elements += extent.end - extent.begin;
-  }
-  lane.stepElements = elements;
+template <class Context>
+TUTTI_HOST_DEVICE void fitLane(Context& context, LaneState& lane) {
+  const RoundCut cut = roundOf(lane.call->cut, lane.round);
+  if (Context::kSharedWorkspace) context.sync();  // nobody looks at the old one any more
+  for (std::uint32_t s = firstOf(context); s < lane.program->nsteps; s += everyOf(context))
+    fitStep(lane, s, cut);
+  lane.fit.shape = lane.call->shape;
+  lane.fit.elements = cut.elements;
+  if (Context::kSharedWorkspace) context.sync();
 }
 
-TUTTI_HOST_DEVICE void leave(LaneState& lane) {
+template <class Context>
+TUTTI_HOST_DEVICE void enterRound(Context& context, LaneState& lane) {
+  const CallArguments& call = *lane.call;
+  const std::uint64_t begin = call.cut.roundElements * lane.round;
+  const std::uint64_t left = begin < call.cut.count ? call.cut.count - begin : 0;
+  const std::uint64_t elements = left < call.cut.roundElements ? left : call.cut.roundElements;
+  lane.roundBytes = begin * call.formBytes[static_cast<int>(Form::raw)];
+  if (lane.fit.shape != call.shape || lane.fit.elements != elements) fitLane(context, lane);
+}
+
+template <class Context>
+TUTTI_HOST_DEVICE void leave(Context& context, LaneState& lane) {
   ++lane.stepsFired;
-  if (++lane.step == lane.program->nsteps) {
-    lane.step = 0;
-    if (++lane.round == lane.call->cut.rounds) {
-      lane.done = true;
-      return;
-    }
-    lane.cut = roundOf(lane.call->cut, lane.round);
-  }
-  enter(lane);
+  if (++lane.step != lane.program->nsteps) return;
+  lane.step = 0;
+  if (++lane.round == lane.call->cut.rounds)
+    lane.done = true;
+  else
+    enterRound(context, lane);
 }
 
 // The thread that looks after a slot end: the same one in every step, because nothing orders the counters of
@@ -56,81 +70,74 @@ TUTTI_HOST_DEVICE std::byte* stagingOf(const LaneState& lane, std::uint32_t end)
 }
 
 template <class Context>
-TUTTI_HOST_DEVICE bool areLinesReady(Context& context, const LaneState& lane, const FlatEnd& incoming,
-                                     MailboxEnd& end) {
-  const std::uint64_t bytes = messageBytes(lane, incoming);
+TUTTI_HOST_DEVICE bool areLinesReady(Context& context, const LaneState& lane, std::uint32_t stepEnd) {
+  const std::uint32_t index = lane.program->stepEnds[stepEnd].end;
+  const std::uint64_t bytes = lane.fit.messageBytes[stepEnd];
+  MailboxEnd& end = *lane.ends[index];
   if constexpr (Context::kOneThread) {
     if (bytes > FlaggedLine::kPayload)
-      return takeLines(context, end, stagingOf(lane, incoming.end), bytes, lane.call->tag);
+      return takeLines(context, end, stagingOf(lane, index), bytes, lane.call->tag);
   }
   return linesArrived(context, end, bytes, lane.call->tag);
 }
 
 template <class Context>
 TUTTI_HOST_DEVICE bool isReady(Context& context, const LaneState& lane, const FlatStep& step) {
-  const FlatEnd* ends = lane.program->stepEnds + step.firstEnd;
-  const std::uint32_t tag = lane.call->tag;
-  const std::uint32_t nends = step.nincoming + step.noutgoing;
+  const std::uint32_t firstOutgoing = step.firstEnd + step.nincoming;
+  const std::uint32_t end = firstOutgoing + step.noutgoing;
   bool ready = true;
-  for (std::uint32_t i = 0; ready && i < nends; ++i) {
-    MailboxEnd& end = *lane.ends[ends[i].end];
-    const bool incoming = i < step.nincoming;
-    if (end.format == MailboxFormat::lines) {
-      if (incoming) ready = areLinesReady(context, lane, ends[i], end);
-    } else if (isOwner(context, ends[i])) {
-      ready = incoming ? slotArrived(context, end, messageBytes(lane, ends[i]), tag) : slotFree(context, end);
+  if (lane.format == MailboxFormat::lines) {
+    for (std::uint32_t i = step.firstEnd; ready && i < firstOutgoing; ++i)
+      ready = areLinesReady(context, lane, i);
+  } else {
+    for (std::uint32_t i = step.firstEnd; ready && i < end; ++i) {
+      const FlatEnd& flat = lane.program->stepEnds[i];
+      if (!isOwner(context, flat)) continue;
+      ready = i < firstOutgoing
+                  ? slotArrived(context, *lane.ends[flat.end], lane.fit.messageBytes[i], lane.call->tag)
+                  : slotFree(context, *lane.ends[flat.end]);
     }
   }
   return context.every(ready);
 }
 
-// Where an operand's part of a run begins. `before`: elements of the step's earlier runs, which a message
-// holds first.
-TUTTI_HOST_DEVICE std::byte* addressOf(const LaneState& lane, const FlatOperand& operand, std::uint64_t begin,
-                                       std::uint64_t before) {
+// Where the data of an operand begins in this round; `offset` is its own of the fit.
+TUTTI_HOST_DEVICE std::byte* addressOf(const LaneState& lane, const FlatOperand& operand,
+                                       std::uint64_t offset) {
   const CallArguments& call = *lane.call;
-  const std::uint64_t size = call.formBytes[static_cast<int>(operand.form)];
-  const std::uint64_t inSegment = (operand.segment * call.cut.count + begin) * size;
-  switch (operand.where) {
-    case Where::input:
-      return const_cast<std::byte*>(call.input) + inSegment;
-    case Where::output:
-      return call.output + inSegment;
-    case Where::peerInput:
-      return const_cast<std::byte*>(call.peerInputs[operand.peer]) + inSegment;
-    case Where::peerOutput:
-      return call.peerOutputs[operand.peer] + inSegment;
-    case Where::scratch:
-      return lane.scratch + operand.segment * lane.scratchStride + (begin - lane.cut.begin) * size;
-    case Where::link:
-      break;
-  }
-  const MailboxEnd& end = *lane.ends[operand.end];
-  if (end.format == MailboxFormat::lines) return linesAt(end)->payload;
-  return end.slots + end.slot * end.slotBytes + before * size;
+  if (operand.where == Where::link)
+    return slotAt(*lane.ends[operand.end]) + offset;  // a line begins with its payload
+  if (operand.where == Where::scratch) return lane.scratch + offset;
+  offset += lane.roundBytes;
+  if (operand.where == Where::input) return const_cast<std::byte*>(call.input) + offset;
+  if (operand.where == Where::output) return call.output + offset;
+  return operand.where == Where::peerInput ? const_cast<std::byte*>(call.peerInputs[operand.peer]) + offset
+                                           : call.peerOutputs[operand.peer] + offset;
 }
 
+// Lines: the operand's message does not fit one.
 TUTTI_HOST_DEVICE bool isLong(const LaneState& lane, const FlatOperand& operand) {
-  return operand.where == Where::link && lane.ends[operand.end]->format == MailboxFormat::lines &&
-         lane.stepElements * lane.call->formBytes[static_cast<int>(operand.form)] > FlaggedLine::kPayload;
+  return operand.where == Where::link &&
+         lane.fit.stepElements[lane.step] * lane.call->formBytes[static_cast<int>(operand.form)] >
+             FlaggedLine::kPayload;
 }
 
 // Each thread takes lines of its own, so in a shared workspace each has operand lists of its own too.
 template <class Context>
 TUTTI_HOST_DEVICE void moveLineByLine(Context& context, LaneState& lane, const FlatStep& step,
-                                      const FlatRun& run, std::uint64_t perLine) {
-  const FlatOperand* operands = lane.program->operands + run.firstOperand;
-  const std::uint64_t begin = extentOf(lane.cut, run.subBlock, run.nsubBlocks).begin;
+                                      std::uint32_t firstOperand, std::uint64_t perLine) {
   const std::uint32_t list = Context::kSharedWorkspace ? context.tid() * lane.program->mostOperands : 0;
   Source* sources = lane.sources + list;
   Destination* destinations = lane.destinations + list;
-  for (std::uint64_t first = context.tid() * perLine; first < lane.stepElements;
-       first += context.ntid() * perLine) {
-    const std::uint64_t left = lane.stepElements - first;
+  const std::uint64_t elements = lane.fit.stepElements[lane.step];
+  for (std::uint64_t first = context.tid() * perLine; first < elements; first += context.ntid() * perLine) {
+    const std::uint64_t left = elements - first;
     for (std::uint32_t i = 0; i < step.nsources + step.ndestinations; ++i) {
-      const FlatOperand& operand = operands[i];
+      const FlatOperand& operand = lane.program->operands[firstOperand + i];
+      const std::uint64_t offset =
+          lane.fit.offsets[firstOperand + i] + first * lane.call->formBytes[static_cast<int>(operand.form)];
       std::byte* address = isLong(lane, operand) ? linesAt(*lane.ends[operand.end])[first / perLine].payload
-                                                 : addressOf(lane, operand, begin + first, first);
+                                                 : addressOf(lane, operand, offset);
       if (i < step.nsources)
         sources[i] = {address, operand.form};
       else
@@ -142,144 +149,161 @@ TUTTI_HOST_DEVICE void moveLineByLine(Context& context, LaneState& lane, const F
 }
 
 // One host thread has gathered the long incoming messages when they arrived (takeLines), and hands out the
-// long outgoing ones when it announces them (fillLines). These have one form in a step, hence one content: a
-// staging place, or the source itself when it is only copied.
+// outgoing ones when it announces them (fillLines): payload and flag at once, because a line that is written
+// in two goes is taken away by the reader's polling in between. Outgoing messages have one form in a step, hence
+// one content: a staging place, or the source itself when it is only copied.
 template <class Context>
-[[gnu::noinline]] void moveStaged(Context& context, LaneState& lane, const FlatStep& step,
-                                  const FlatRun& run) {
-  const FlatOperand* operands = lane.program->operands + run.firstOperand;
-  const FlatOperand* outputs = operands + step.nsources;
-  const std::uint64_t begin = extentOf(lane.cut, run.subBlock, run.nsubBlocks).begin;
-  const auto place = [&](const FlatOperand& operand) {
-    return isLong(lane, operand) ? stagingOf(lane, operand.end) : addressOf(lane, operand, begin, 0);
-  };
-  for (std::uint32_t i = 0; i < step.nsources; ++i) lane.sources[i] = {place(operands[i]), operands[i].form};
+void moveStaged(Context& context, LaneState& lane, const FlatStep& step, std::uint32_t firstOperand) {
+  const FlatOperand* operands = lane.program->operands + firstOperand;
+  const std::uint64_t* offsets = lane.fit.offsets + firstOperand;
+  Source* sources = lane.sources;
+  Destination* destinations = lane.destinations;
+  const std::uint32_t nsources = step.nsources;
+  const std::uint32_t noperands = nsources + step.ndestinations;
+  for (std::uint32_t i = 0; i < nsources; ++i)
+    sources[i] = {isLong(lane, operands[i]) ? stagingOf(lane, operands[i].end)
+                                            : addressOf(lane, operands[i], offsets[i]),
+                  operands[i].form};
   std::uint32_t ndestinations = 0;
-  lane.outgoingLines = nullptr;
-  for (std::uint32_t i = 0; i < step.ndestinations; ++i) {
-    if (isLong(lane, outputs[i])) {
-      if (lane.outgoingLines != nullptr) continue;
-      if (step.nsources == 1 && operands[0].form == outputs[i].form) {
-        lane.outgoingLines = static_cast<const std::byte*>(lane.sources[0].data);
-        continue;
+  const std::byte* outgoing = nullptr;
+  for (std::uint32_t i = nsources; i < noperands; ++i) {
+    const FlatOperand& output = operands[i];
+    if (output.where != Where::link) {
+      destinations[ndestinations++] = {addressOf(lane, output, offsets[i]), output.form};
+    } else if (outgoing == nullptr) {
+      if (nsources == 1 && operands[0].form == output.form) {
+        outgoing = static_cast<const std::byte*>(sources[0].data);
+      } else {
+        outgoing = stagingOf(lane, output.end);
+        destinations[ndestinations++] = {stagingOf(lane, output.end), output.form};
       }
-      lane.outgoingLines = stagingOf(lane, outputs[i].end);
     }
-    lane.destinations[ndestinations++] = {place(outputs[i]), outputs[i].form};
   }
+  lane.outgoingLines = outgoing;
   if (ndestinations != 0)
-    context.reduceCopy(lane.call->reduction, lane.sources, step.nsources, lane.destinations, ndestinations,
-                       lane.stepElements);
+    context.reduceCopy(lane.call->reduction, sources, static_cast<int>(nsources), destinations,
+                       static_cast<int>(ndestinations), lane.fit.stepElements[lane.step]);
 }
 
-// Answers how many elements each operand has moved.
+// True when it has moved the step's data because some message takes several lines.
 template <class Context>
-TUTTI_HOST_DEVICE std::uint64_t moveRun(Context& context, LaneState& lane, const FlatStep& step,
-                                        const FlatRun& run, std::uint64_t before) {
-  const FlatOperand* operands = lane.program->operands + run.firstOperand;
-  const Extent extent = extentOf(lane.cut, run.subBlock, run.nsubBlocks);
-  const std::uint64_t elements = extent.end - extent.begin;
-  const std::uint32_t from = Context::kSharedWorkspace ? context.tid() : 0;
-  const std::uint32_t by = Context::kSharedWorkspace ? context.ntid() : 1;
-  for (std::uint32_t i = from; i < step.nsources; i += by)
-    lane.sources[i] = {addressOf(lane, operands[i], extent.begin, before), operands[i].form};
-  for (std::uint32_t i = from; i < step.ndestinations; i += by) {
-    const FlatOperand& operand = operands[step.nsources + i];
-    lane.destinations[i] = {addressOf(lane, operand, extent.begin, before), operand.form};
+TUTTI_HOST_DEVICE bool moveLongLines(Context& context, LaneState& lane, const FlatStep& step) {
+  // The plan uses lines only where every step is one run; blocks of several threads want, besides, that all
+  // messages of a step have elements of one size that divides a line's payload.
+  const std::uint32_t firstOperand = lane.program->runs[step.firstRun].firstOperand;
+  const std::uint32_t* sizes = lane.call->formBytes;
+  if (lane.fit.stepElements[lane.step] * (sizes[0] > sizes[1] ? sizes[0] : sizes[1]) <= FlaggedLine::kPayload)
+    return false;
+  for (std::uint32_t i = 0; i < step.nsources + step.ndestinations; ++i) {
+    const FlatOperand& operand = lane.program->operands[firstOperand + i];
+    if (!isLong(lane, operand)) continue;
+    moveLineByLine(context, lane, step, firstOperand,
+                   FlaggedLine::kPayload / lane.call->formBytes[static_cast<int>(operand.form)]);
+    return true;
+  }
+  return false;
+}
+
+template <class Context>
+TUTTI_HOST_DEVICE void moveRun(Context& context, LaneState& lane, const FlatStep& step, std::uint32_t run) {
+  const std::uint32_t first = lane.program->runs[run].firstOperand;
+  const FlatOperand* operands = lane.program->operands + first;
+  const std::uint64_t* offsets = lane.fit.offsets + first;
+  const std::uint32_t nsources = step.nsources;
+  const std::uint32_t noperands = nsources + step.ndestinations;
+  for (std::uint32_t i = firstOf(context); i < noperands; i += everyOf(context)) {
+    std::byte* address = addressOf(lane, operands[i], offsets[i]);
+    if (i < nsources)
+      lane.sources[i] = {address, operands[i].form};
+    else
+      lane.destinations[i - nsources] = {address, operands[i].form};
   }
   if (Context::kSharedWorkspace) context.sync();
   context.reduceCopy(lane.call->reduction, lane.sources, step.nsources, lane.destinations, step.ndestinations,
-                     elements);
-  return elements;
+                     lane.fit.runElements[run]);
 }
 
 template <class Context>
 TUTTI_HOST_DEVICE void moveData(Context& context, LaneState& lane, const FlatStep& step) {
-  if (lane.stepElements == 0) return;
-  const FlatRun* runs = lane.program->runs + step.firstRun;
-  const FlatOperand* operands = lane.program->operands + runs[0].firstOperand;
-  const std::uint32_t* sizes = lane.call->formBytes;
-  const bool fitsOneLine =
-      lane.stepElements * (sizes[0] > sizes[1] ? sizes[0] : sizes[1]) <= FlaggedLine::kPayload;
-  for (std::uint32_t i = 0; !fitsOneLine && i < step.nsources + step.ndestinations; ++i) {
-    if (!isLong(lane, operands[i])) continue;
-    // The plan uses lines only where every step is one run; blocks of several threads want, besides, that all
-    // messages of a step have elements of one size that divides a line's payload.
+  if (lane.fit.stepElements[lane.step] == 0) return;
+  if (lane.format == MailboxFormat::lines) {
     if constexpr (Context::kOneThread)
-      moveStaged(context, lane, step, runs[0]);
-    else
-      moveLineByLine(context, lane, step, runs[0],
-                     FlaggedLine::kPayload / lane.call->formBytes[static_cast<int>(operands[i].form)]);
-    return;
+      return moveStaged(context, lane, step, lane.program->runs[step.firstRun].firstOperand);
+    else if (moveLongLines(context, lane, step))
+      return;
   }
-  std::uint64_t before = 0;
   for (std::uint32_t r = 0; r < step.nruns; ++r) {
     if (Context::kSharedWorkspace && r != 0) context.sync();
-    before += moveRun(context, lane, step, runs[r], before);
+    moveRun(context, lane, step, step.firstRun + r);
   }
 }
 
 template <class Context>
 TUTTI_HOST_DEVICE void announceLines(Context& context, const LaneState& lane, const MailboxEnd& end,
                                      std::uint64_t bytes) {
-  if constexpr (Context::kOneThread) {
-    if (bytes > FlaggedLine::kPayload)
-      return fillLines(context, end, lane.outgoingLines, bytes, lane.call->tag);
+  if constexpr (Context::kOneThread)
+    fillLines(context, end, lane.outgoingLines, bytes, lane.call->tag);
+  else
+    postLines(context, end, bytes, lane.call->tag);
+}
+
+template <class Context>
+TUTTI_HOST_DEVICE void signalLines(Context& context, LaneState& lane, const FlatStep& step) {
+  const FlatEnd* ends = lane.program->stepEnds;
+  const std::uint32_t firstOutgoing = step.firstEnd + step.nincoming;
+  const std::uint32_t end = firstOutgoing + step.noutgoing;
+  for (std::uint32_t i = firstOutgoing; i < end; ++i) {
+    announceLines(context, lane, *lane.ends[ends[i].end], lane.fit.messageBytes[i]);
+    lane.bytesSent += lane.fit.messageBytes[i];
   }
-  postLines(context, end, bytes, lane.call->tag);
+  context.sync();  // every thread has used the counters of the ends
+  for (std::uint32_t i = step.firstEnd + context.tid(); i < end; i += context.ntid())
+    countMessage(*lane.ends[ends[i].end], lane.fit.messageBytes[i]);
+  context.sync();
+}
+
+template <class Context>
+TUTTI_HOST_DEVICE void signalSlots(Context& context, LaneState& lane, const FlatStep& step) {
+  const FlatEnd* ends = lane.program->stepEnds;
+  const std::uint32_t firstOutgoing = step.firstEnd + step.nincoming;
+  for (std::uint32_t i = firstOutgoing; i < firstOutgoing + step.noutgoing; ++i) {
+    const std::uint64_t bytes = lane.fit.messageBytes[i];
+    lane.bytesSent += bytes;
+    if (!isOwner(context, ends[i])) continue;
+    MailboxEnd& outgoing = *lane.ends[ends[i].end];
+    postSlot(context, outgoing, bytes, lane.call->tag);
+    countMessage(outgoing, bytes);
+  }
+  for (std::uint32_t i = step.firstEnd; i < firstOutgoing; ++i) {
+    if (!isOwner(context, ends[i])) continue;
+    MailboxEnd& incoming = *lane.ends[ends[i].end];
+    giveSlotBack(context, incoming);
+    countMessage(incoming, lane.fit.messageBytes[i]);
+  }
 }
 
 // Posts what the step sends, then gives back what it has taken.
 template <class Context>
 TUTTI_HOST_DEVICE void signal(Context& context, LaneState& lane, const FlatStep& step) {
-  const FlatEnd* incoming = lane.program->stepEnds + step.firstEnd;
-  const FlatEnd* outgoing = incoming + step.nincoming;
-  const std::uint32_t tag = lane.call->tag;
-  bool lines = false;
-  for (std::uint32_t i = 0; i < step.noutgoing; ++i) {
-    MailboxEnd& end = *lane.ends[outgoing[i].end];
-    const std::uint64_t bytes = messageBytes(lane, outgoing[i]);
-    ++lane.messagesSent;
-    lane.bytesSent += bytes;
-    if (end.format == MailboxFormat::lines) {
-      announceLines(context, lane, end, bytes);
-      lines = true;
-    } else if (isOwner(context, outgoing[i])) {
-      postSlot(context, end, bytes, tag);
-      countMessage(end, bytes);
-    }
-  }
-  for (std::uint32_t i = 0; i < step.nincoming; ++i) {
-    MailboxEnd& end = *lane.ends[incoming[i].end];
-    if (end.format == MailboxFormat::lines) {
-      lines = true;
-    } else if (isOwner(context, incoming[i])) {
-      giveSlotBack(context, end);
-      countMessage(end, messageBytes(lane, incoming[i]));
-    }
-  }
-  if (!lines) return;
-  context.sync();  // every thread has used the counters of the line ends
-  for (std::uint32_t i = context.tid(); i < std::uint32_t{step.nincoming} + step.noutgoing;
-       i += context.ntid()) {
-    MailboxEnd& end = *lane.ends[incoming[i].end];
-    if (end.format == MailboxFormat::lines) countMessage(end, messageBytes(lane, incoming[i]));
-  }
-  context.sync();
+  if (step.nincoming + step.noutgoing == 0) return;
+  lane.messagesSent += step.noutgoing;
+  if (lane.format == MailboxFormat::lines)
+    signalLines(context, lane, step);
+  else
+    signalSlots(context, lane, step);
 }
 
 }  // namespace step
 
-// Puts a lane at the start of a call.
-TUTTI_HOST_DEVICE void beginLane(LaneState& lane, const CallArguments& call) {
+// Puts a lane at the start of a call. All threads of a block together.
+template <class Context>
+TUTTI_HOST_DEVICE void beginLane(Context& context, LaneState& lane, const CallArguments& call) {
   lane.call = &call;
   lane.step = 0;
   lane.round = 0;
   lane.stepsFired = lane.messagesSent = lane.bytesSent = 0;
   lane.done = lane.program->nsteps == 0;
-  if (lane.done) return;
-  lane.cut = roundOf(call.cut, 0);
-  step::enter(lane);
+  if (!lane.done) step::enterRound(context, lane);
 }
 
 // Fires the lane's current step if it can. False: it must wait, or is done.
@@ -292,7 +316,7 @@ TUTTI_HOST_DEVICE bool advance(Context& context, LaneState& lane) {
   if (context.isAbandoned()) return false;
   context.sync();  // the data is whole before it is announced, and read before its slot is given back
   step::signal(context, lane, step);
-  step::leave(lane);
+  step::leave(context, lane);
   return true;
 }
 

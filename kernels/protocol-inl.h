@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/mailbox_end.h"
+#include "kernels/copy_bits.h"
 #include "kernels/lane.h"
 
 namespace tutti {
@@ -44,8 +45,12 @@ TUTTI_HOST_DEVICE bool slotFree(Context& context, MailboxEnd& end) {
   return end.messages - end.creditSeen < end.nslots;
 }
 
+// Of the message that is posted or taken next.
+TUTTI_HOST_DEVICE std::byte* slotAt(const MailboxEnd& end) {
+  return end.slots + end.slot * end.stride;
+}
 TUTTI_HOST_DEVICE FlaggedLine* linesAt(const MailboxEnd& end) {
-  return reinterpret_cast<FlaggedLine*>(end.slots) + end.slot * linesOf(end.slotBytes);
+  return reinterpret_cast<FlaggedLine*>(slotAt(end));
 }
 
 template <class Context>
@@ -119,7 +124,7 @@ void fillLines(Context& context, const MailboxEnd& end, const std::byte* from, s
     std::memcpy(line->payload, from, FlaggedLine::kPayload);
     context.storeRelease(&line->flag, flag);
   }
-  std::memcpy(line->payload, from, bytes);
+  copyFewBits(from, line->payload, bytes);
   context.storeRelease(&line->flag, flag);
 }
 

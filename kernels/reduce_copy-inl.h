@@ -215,10 +215,19 @@ struct Kernel {
 
   static void run(const Reduction& reduction, const Source* sources, int nsources,
                   const Destination* destinations, int ndestinations, std::size_t count) {
+    if (count < kLanes && nsources > 1) {  // short calls are made for their latency
+      V nranks = hn::Zero(D());
+      if constexpr (average) nranks = hn::Set(D(), static_cast<Accumulator>(reduction.nranks));
+      if (count != 0) reduceFirst(sources, nsources, destinations, ndestinations, nranks, 0, count);
+      return;
+    }
     bool streaming = false;
     for (int k = 0; k < ndestinations; ++k) streaming |= destinations[k].streaming;
     if (isBitCopy(sources, nsources, destinations, ndestinations)) {
-      return copyBits(sources[0].data, destinations, ndestinations, count * sizeOf(sources[0].form));
+      const std::size_t bytes = count * sizeOf(sources[0].form);
+      if (bytes <= kFewBytes && ndestinations == 1)
+        return copyFewBits(sources[0].data, destinations[0].data, bytes);
+      return copyBits(sources[0].data, destinations, ndestinations, bytes);
     }
     if (HWY_LIKELY(!streaming)) {
       return reduceRange(reduction, sources, nsources, destinations, ndestinations, 0, count);

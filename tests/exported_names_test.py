@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The library exports the functions that tutti.h declares and nothing else: one list, tests/exported_names.txt, equals
-both. A name that appears or goes is a change of the ABI, and the list makes it visible in review.
+both. A name that appears or goes is a change of the ABI, and the list makes it visible in review. Nor is the library
+unloaded once it is there.
 
 usage: exported_names_test.py ROOT LIBRARY     the test
        exported_names_test.py ROOT --update    writes the list anew from the header
@@ -32,6 +33,11 @@ def equal(names, listed, where):
     assert not lines, '\n'.join(lines) + '\nIf this is meant: tests/exported_names_test.py ROOT --update'
 
 
+def stays_loaded(library):
+    flags = subprocess.check_output(['readelf', '--dynamic', '--wide', library], text=True)
+    assert 'NODELETE' in flags, 'dlclose would take away what is called when a thread ends with a group open'
+
+
 root = pathlib.Path(sys.argv[1])
 path = root / 'tests' / 'exported_names.txt'
 names = declared((root / 'include' / 'tutti' / 'tutti.h').read_text())
@@ -41,4 +47,5 @@ if sys.argv[2] == '--update':
 listed = set(path.read_text().split())
 tap.case('header_declares_the_list', equal, names, listed, 'declared in tutti.h')
 tap.case('library_exports_the_list', lambda: equal(exported(sys.argv[2]), listed, 'exported by the library'))
+tap.case('library_stays_loaded', stays_loaded, sys.argv[2])
 tap.finish()

@@ -59,7 +59,8 @@ Buffer Buffer::make(std::size_t bytes, std::size_t offset, bool fromLibrary, std
       return buffer;
     }
   } else if (posix_memalign(&memory, kPage, all) != 0) {
-    *error = fmt::format("no memory for a buffer of {} bytes", all);
+    *error =
+        fmt::format("no memory for a buffer of {} bytes; use smaller sizes (-e) or fewer ranks (-t)", all);
     return buffer;
   }
   std::memset(memory, kGuard, all);

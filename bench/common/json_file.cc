@@ -3,10 +3,10 @@
 #include "json_file.h"
 
 #include "number.h"
+#include "whole_file.h"
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tutti::bench {
@@ -20,7 +20,7 @@ constexpr const char* kCompiler = __VERSION__;
 constexpr const char* kCompiler = "gcc " __VERSION__;
 #endif
 
-constexpr int kFormatVersion = 1;  // counts up when a field changes its meaning or goes away
+constexpr int kFormatVersion = 2;  // counts up when a field changes its meaning or goes away
 
 Json jsonOf(const tuttiPlan_t& plan) {
   if (plan.algorithm[0] == '\0') return nullptr;
@@ -96,12 +96,9 @@ std::string writeJson(const RunRecord& record, const std::string& path) {
       {"busFactor", record.collective->busFactor(record.options->ranks)},
       {"rows", rows},
       {"averageBusbwGBps", summary.averageBusbwGBps},
-      {"wrong", summary.checked ? Json(summary.wrong) : Json(nullptr)},
-      {"failure", summary.failure.empty() ? Json(nullptr) : Json(summary.failure)}};
-  std::ofstream file(path, std::ios::trunc);
-  file << all.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-  file.close();
-  return file ? "" : fmt::format("cannot write {}", path);
+      {"wrong", summary.checked ? Json(summary.wrong) : Json(nullptr)}};
+  const std::string error = writeWhole(path, all.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
+  return error.empty() ? "" : fmt::format("cannot write {}: {}", path, error);
 }
 
 }  // namespace tutti::bench

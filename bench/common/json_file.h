@@ -21,7 +21,8 @@ struct RunRecord {
   Summary summary;
 };
 
-// Empty when written, else what went wrong.
+// Empty when written, else what went wrong; an older file is then as it was. For runs that came to their end
+// only: a file says nothing of failures.
 std::string writeJson(const RunRecord& record, const std::string& path);
 
 }  // namespace tutti::bench

@@ -2,18 +2,19 @@
 // as text, and checks it here, so that all refusals read alike: what was typed, where, and what was expected.
 #include "options.h"
 
+#include "forced.h"
 #include "number.h"
+#include "output.h"
 #include "sizes.h"
+#include "whole_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 namespace tutti::bench {
 namespace {
@@ -49,8 +50,8 @@ bool zeroOrOne(const std::string& option, const std::string& text) {
 std::size_t size(const std::string& option, const std::string& text) {
   const std::optional<std::size_t> bytes = parseBytes(text);
   if (!bytes) {
-    throw Nonsense{
-        fmt::format("{} {}: expected bytes below 2^63, such as 4096, 64K, 1.5M or 2G", option, text)};
+    throw Nonsense{fmt::format("{} {}: expected bytes below 2^63, alone or in K, M, G or T: 4096, 64K, 1.5M",
+                               option, text)};
   }
   return *bytes;
 }
@@ -152,9 +153,8 @@ void readFlip(const char* text, Options* options) {
 
 void requireWritable(const std::string& path) {
   if (path.empty()) return;
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (file < 0) throw Nonsense{fmt::format("-J {}: cannot write there: {}", path, std::strerror(errno))};
-  close(file);
+  const std::string reason = whyNotWritable(path);
+  if (!reason.empty()) throw Nonsense{fmt::format("-J {}: cannot write there: {}", path, reason)};
 }
 
 Options checked(const Collective& collective, const Typed& typed) {
@@ -173,7 +173,10 @@ Options checked(const Collective& collective, const Typed& typed) {
   options.timeoutSeconds = wholeNumber("-T", typed.timeout, 0, 1'000'000);
   options.pin = typed.pin;
   options.showPlan = typed.plan;
-  options.algorithm = typed.algorithm;
+  const char* variable = std::getenv("TUTTI_ALGO");
+  const char* chosenByHand = variable == nullptr ? "" : variable;
+  options.algorithm = forcedAlgorithms(
+      collective.kind, typed.algorithm.empty() ? std::string_view(chosenByHand) : typed.algorithm);
   options.jsonPath = typed.json;
   readFlip(std::getenv("TUTTI_PERF_FLIP"), &options);
   requireWritable(options.jsonPath);
@@ -213,9 +216,11 @@ std::string footer(const Collective& collective) {
       "  {0} -b 8 -e 128M -f 4            from 8 bytes to 128 MiB, two ranks\n"
       "  {0} -t 4 -b 1M -e 1M -d all      every type, four ranks\n"
       "  {0} -b 2M -e 64M -f 2 -R 1       registered memory: no copy through the library's slots\n"
-      "  {0} -b 8 -e 128M -f 4 -J out.json && bench/report out.json\n"
+      "  {0} -b 8 -e 1M -f 4 -J out.json  everything also as JSON, written when the run is over\n"
       "\nExit status\n"
-      "  0 all data right; 1 wrong data; 2 an option makes no sense; 3 a call failed\n",
+      "  0 all data right; 1 wrong data; 2 an option makes no sense; 3 a call failed, the system refused, "
+      "or\n"
+      "  results could not be written (a run that failed writes no JSON file)\n",
       program);
   return text;
 }
@@ -256,8 +261,9 @@ void declare(CLI::App* app, const Collective& collective, Typed* typed) {
       ->type_name("ROOT")
       ->group("What is called");
   app->add_option("--algo", typed->algorithm,
-                  "force an algorithm, as TUTTI_ALGO does (default: the library chooses)")
-      ->type_name("NAME")
+                  "force an algorithm: a name, oneshot, or a list, allreduce=ring,barrier=oneshot\n"
+                  "(default: TUTTI_ALGO, read alike; else the library chooses)")
+      ->type_name("NAMES")
       ->group("What is called");
   app->add_option("-R,--local_register", typed->registered,
                   "1: buffers from tuttiMemAlloc, registered with the communicator (default 0)")
@@ -292,7 +298,7 @@ void declare(CLI::App* app, const Collective& collective, Typed* typed) {
 }  // namespace
 
 int usageError(const std::string& program, const std::string& text) {
-  fmt::print(stderr, "{0}: {1}\n{0}: nothing was run; {0} --help explains the options\n", program, text);
+  complain(fmt::format("{0}: {1}\n{0}: nothing was run; {0} --help explains the options\n", program, text));
   return kExitUsage;
 }
 
@@ -305,8 +311,10 @@ ParsedOptions parseOptions(const Collective& collective, int argc, char** argv) 
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    return {std::nullopt, kExitOk};
+    const std::string error = print(app.help());
+    if (error.empty()) return {std::nullopt, kExitOk};
+    complain(fmt::format("{}: {}\n", program, error));
+    return {std::nullopt, kExitFailure};
   } catch (const CLI::ParseError& error) {
     return {std::nullopt, usageError(program, error.what())};
   }

@@ -42,8 +42,8 @@ struct Options {
   std::size_t unalign;  // elements
   bool pin;
   bool showPlan;
-  long timeoutSeconds;  // 0: the library's
-  std::string algorithm;
+  long timeoutSeconds;    // 0: the library's
+  std::string algorithm;  // as forcedAlgorithms writes it; empty: the library chooses
   std::string jsonPath;
   std::optional<Flip> flip;
   std::vector<std::string> command;

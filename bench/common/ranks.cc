@@ -1,8 +1,13 @@
 // Rank threads that sleep on a condition variable between jobs; no lock is taken inside a job.
 #include "ranks.h"
 
+#include "output.h"
+
 #include <fmt/format.h>
 #include <sched.h>
+
+#include <stdexcept>
+#include <system_error>
 
 namespace tutti::bench {
 namespace {
@@ -12,12 +17,29 @@ bool isConsequence(tuttiResult_t result) {
   return result == tuttiRemoteError || result == tuttiBroken;
 }
 
+Outcome outcomeOfJob(const std::function<Outcome(int rank)>& job, int rank) {
+  try {
+    return job(rank);
+  } catch (const std::exception& error) {
+    return Failure{rank, tuttiSystemError, wordsFor(error)};
+  }
+}
+
 }  // namespace
 
-Ranks::Ranks(std::vector<tuttiComm_t> comms, std::vector<int> cpus) : comms_(std::move(comms)) {
+// After the delegated constructor the object is whole: what throws here is followed by the destructor, which
+// ends the threads that there are.
+Ranks::Ranks(std::vector<tuttiComm_t> comms, std::vector<int> cpus) : Ranks(std::move(comms)) {
   for (int rank = 0; rank < count(); rank++) {
     const int cpu = cpus.empty() ? -1 : cpus[static_cast<std::size_t>(rank) % cpus.size()];
-    threads_.emplace_back([this, rank, cpu] { serve(rank, cpu); });
+    try {
+      threads_.emplace_back([this, rank, cpu] { serve(rank, cpu); });
+    } catch (const std::system_error& error) {
+      throw std::runtime_error(fmt::format(
+          "no thread for rank {} of {}: {}; use fewer ranks (-t), or allow more threads and address "
+          "space (ulimit -u, ulimit -v)",
+          rank, count(), error.code().message()));
+    }
   }
 }
 
@@ -57,7 +79,7 @@ void Ranks::serve(int rank, int cpu) {
     if (ending_) return;
     const std::function<Outcome(int rank)>& job = *job_;
     lock.unlock();
-    Outcome outcome = job(rank);
+    const Outcome outcome = outcomeOfJob(job, rank);
     tuttiComm_t& comm = comms_[static_cast<std::size_t>(rank)];
     lock.lock();
     if (outcome && (!first_ || (isConsequence(first_->result) && !isConsequence(outcome->result))))
@@ -74,10 +96,11 @@ void Ranks::serve(int rank, int cpu) {
 
 Outcome outcomeOf(tuttiResult_t result, int rank, const char* what, tuttiComm_t comm) {
   if (result == tuttiSuccess) return std::nullopt;
-  std::string text = fmt::format("{}: {}", what, tuttiGetErrorString(result));
-  const char* reason = tuttiGetLastError(comm);
-  if (reason != nullptr && reason[0] != '\0') text += fmt::format(": {}", reason);
-  return Failure{rank, result, text};
+  const char* reason = tuttiGetLastError(comm);  // names the call
+  const bool known = reason != nullptr && reason[0] != '\0';
+  return Failure{rank, result,
+                 known ? fmt::format("{}: {}", tuttiGetErrorString(result), reason)
+                       : fmt::format("{}: {}", what, tuttiGetErrorString(result))};
 }
 
 }  // namespace tutti::bench

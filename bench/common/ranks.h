@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tutti::bench {
@@ -26,6 +27,7 @@ using Outcome = std::optional<Failure>;
 class Ranks {
  public:
   // cpus: empty, or the CPU that each rank's thread is bound to. comms: one per rank, owned from now on.
+  // Throws std::runtime_error when the system makes no more threads.
   Ranks(std::vector<tuttiComm_t> comms, std::vector<int> cpus);
   ~Ranks();
   Ranks(const Ranks&) = delete;
@@ -35,9 +37,11 @@ class Ranks {
   tuttiComm_t comm(int rank) const { return comms_[static_cast<std::size_t>(rank)]; }
 
   // Runs job(rank) on every rank's thread, waits for all, and returns the failure that came first, if any.
+  // A job that throws has failed with tuttiSystemError.
   Outcome run(const std::function<Outcome(int rank)>& job);
 
  private:
+  explicit Ranks(std::vector<tuttiComm_t> comms) : comms_(std::move(comms)) {}
   void serve(int rank, int cpu);
 
   std::vector<tuttiComm_t> comms_;  // nullptr once aborted; each entry is its thread's during a job

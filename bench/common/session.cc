@@ -4,6 +4,7 @@
 
 #include "machine.h"
 #include "number.h"
+#include "output.h"
 #include "verify.h"
 
 #include <fmt/format.h>
@@ -124,7 +125,7 @@ Outcome Session::checkCase(const Case& one, const std::string& label, RowResult*
   result->wrong = std::max(result->wrong, 0L);
   for (int rank = 0; rank < nranks; rank++) {
     result->wrong += static_cast<long>(wrong[at(rank)].total());
-    if (wrong[at(rank)].total() > 0) fmt::print(stderr, "{}", describe(wrong[at(rank)], rank, label));
+    if (wrong[at(rank)].total() > 0) complain(describe(wrong[at(rank)], rank, label));
   }
   return std::nullopt;
 }

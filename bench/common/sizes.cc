@@ -31,6 +31,9 @@ std::optional<std::size_t> parseBytes(const std::string& text) {
     case 'G':
       bytes *= 1024.0 * 1024 * 1024, end++;
       break;
+    case 'T':
+      bytes *= 1024.0 * 1024 * 1024 * 1024, end++;
+      break;
     default:
       break;
   }

@@ -11,7 +11,7 @@
 
 namespace tutti::bench {
 
-// "4096", "64K", "1.5M", "2G" (powers of 1024; upper or lower case, a B after it allowed). Nothing for
+// "4096", "64K", "1.5M", "2G", "1T" (powers of 1024; upper or lower case, a B after it allowed). Nothing for
 // anything else and from 2^63 on.
 std::optional<std::size_t> parseBytes(const std::string& text);
 

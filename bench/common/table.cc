@@ -1,9 +1,9 @@
 // Text of the table. Figures have three digits or more, so that 0.13 us and 50 ms are both readable.
 #include "table.h"
 
-#include <fmt/format.h>
+#include "output.h"
 
-#include <cstdio>
+#include <fmt/format.h>
 
 namespace tutti::bench {
 namespace {
@@ -28,54 +28,60 @@ std::string planText(const tuttiPlan_t& plan) {
 
 }  // namespace
 
-void printHead(const Options& options, const Machine& machine, TimingMethod method) {
+void Table::head(const Options& options, const Machine& machine, TimingMethod method) {
   int version = 0;
+  std::string text;
   tuttiGetVersion(&version);
-  fmt::print("# {} tutti {}.{}.{}\n", options.program, version / 10000, version / 100 % 100, version % 100);
-  fmt::print("# {}, {} cores, {}\n", machine.cpu, machine.cores, machine.kernel);
+  text += fmt::format("# {} tutti {}.{}.{}\n", options.program, version / 10000, version / 100 % 100,
+                      version % 100);
+  text += fmt::format("# {}, {} cores, {}\n", machine.cpu, machine.cores, machine.kernel);
   const std::string step = options.factor ? fmt::format("{}(factor)", *options.factor)
                                           : fmt::format("{}(bytes)", options.stepBytes);
-  fmt::print(
+  text += fmt::format(
       "# nThread {} minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} validation: {} registered: "
       "{}\n",
       options.ranks, options.minBytes, options.maxBytes, step,
       options.warmups < 0 ? "auto" : std::to_string(options.warmups),
       options.iterations == 0 ? "auto" : std::to_string(options.iterations), options.check ? 1 : 0,
       options.registerBuffers ? 1 : 0);
-  fmt::print("# timing: {}\n", method == TimingMethod::backToBack
-                                   ? "calls back to back, the slowest rank, median of batches"
-                                   : "a barrier before each call, its slowest rank, median of batches");
+  text +=
+      fmt::format("# timing: {}\n", method == TimingMethod::backToBack
+                                        ? "calls back to back, the slowest rank, median of batches"
+                                        : "a barrier before each call, its slowest rank, median of batches");
   if (options.ranks > static_cast<int>(allowedCpus().size())) {
-    fmt::print("# {} ranks share {} CPUs: times are those of an oversubscribed machine\n", options.ranks,
-               allowedCpus().size());
+    text += fmt::format("# {} ranks share {} CPUs: times are those of an oversubscribed machine\n",
+                        options.ranks, allowedCpus().size());
   }
-  fmt::print("#\n");
-  fmt::print("# {:>12} {:>13} {:>9} {:>6} {:>7} {:^33} {:^33}\n", "", "", "", "", "", "out-of-place",
-             "in-place");
-  fmt::print("# {:>12} {:>13} {:>9} {:>6} {:>7} {:>8} {:>8} {:>8} {:>6} {:>8} {:>8} {:>8} {:>6}\n", "size",
-             "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw",
-             "#wrong");
-  fmt::print("# {:>12} {:>13} {:>9} {:>6} {:>7} {:>8} {:>8} {:>8} {:>6} {:>8} {:>8} {:>8} {:>6}\n", "(B)",
-             "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
-  std::fflush(stdout);
+  if (!options.algorithm.empty()) text += fmt::format("# forced: {}\n", options.algorithm);
+  text += "#\n";
+  text += fmt::format("# {:>12} {:>13} {:>9} {:>6} {:>7} {:^33} {:^33}\n", "", "", "", "", "", "out-of-place",
+                      "in-place");
+  text += fmt::format("# {:>12} {:>13} {:>9} {:>6} {:>7} {:>8} {:>8} {:>8} {:>6} {:>8} {:>8} {:>8} {:>6}\n",
+                      "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
+                      "algbw", "busbw", "#wrong");
+  text += fmt::format("# {:>12} {:>13} {:>9} {:>6} {:>7} {:>8} {:>8} {:>8} {:>6} {:>8} {:>8} {:>8} {:>6}\n",
+                      "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
+                      "(GB/s)", "");
+  write(text);
 }
 
-void printRow(const Row& row, bool showPlan) {
-  fmt::print("{:>14} {:>13} {:>9} {:>6} {:>7} {} {}", row.sizeBytes, row.count, row.type, row.op, row.root,
-             columns(row.outOfPlace), columns(row.inPlace));
-  if (showPlan) fmt::print("  {} {}", planText(row.outOfPlace.plan), planText(row.inPlace.plan));
-  fmt::print("\n");
-  std::fflush(stdout);
+void Table::row(const Row& row, bool showPlan) {
+  std::string text = fmt::format("{:>14} {:>13} {:>9} {:>6} {:>7} {} {}", row.sizeBytes, row.count, row.type,
+                                 row.op, row.root, columns(row.outOfPlace), columns(row.inPlace));
+  if (showPlan) text += fmt::format("  {} {}", planText(row.outOfPlace.plan), planText(row.inPlace.plan));
+  write(text + '\n');
 }
 
-void printSummary(const Summary& summary) {
-  if (summary.checked) {
-    fmt::print("# Out of bounds values : {} {}\n", summary.wrong, summary.wrong == 0 ? "OK" : "FAILED");
-  } else {
-    fmt::print("# Out of bounds values : not checked\n");
-  }
-  fmt::print("# Avg bus bandwidth    : {:g}\n", summary.averageBusbwGBps);
-  std::fflush(stdout);
+void Table::summary(const Summary& summary) {
+  const std::string wrong = !summary.checked
+                                ? "not checked"
+                                : fmt::format("{} {}", summary.wrong, summary.wrong == 0 ? "OK" : "FAILED");
+  write(fmt::format("# Out of bounds values : {}\n# Avg bus bandwidth    : {:g}\n", wrong,
+                    summary.averageBusbwGBps));
+}
+
+void Table::write(const std::string& text) {
+  if (error_.empty()) error_ = print(text);
 }
 
 }  // namespace tutti::bench

@@ -1,11 +1,14 @@
-// How long it takes to build the schedule of one rank, which every communicator does at its first call of a
-// kind, and to check those of all ranks, which only tests do; both by number of ranks.
+// By number of ranks: how long it takes to build the schedule of one rank; to plan it, which includes
+// building it, and which a communicator does at its first call of a kind; and to check the schedules of all
+// ranks, which only tests do.
 #include <benchmark/benchmark.h>
 
 #include <string>
 #include <vector>
 
+#include "base/link_source.h"
 #include "collectives/checker.h"
+#include "collectives/plan.h"
 #include "collectives/schedule.h"
 
 namespace tutti {
@@ -36,6 +39,26 @@ void build(benchmark::State& state, Pair pair) {
   for (auto _ : state) benchmark::DoNotOptimize(buildSchedule(requestOf(pair, nranks / 2, nranks)));
 }
 
+// Hands out one end for all links: what making a link costs is the transport's, and planning looks into none.
+class NoLinks : public LinkSource {
+ public:
+  Result<MailboxEnd*> open(const LinkRequest&) override { return &end_; }
+  std::uint64_t slotBytes() const override { return 64 * 1024; }
+  std::uint64_t lineBytes() const override { return 2 * 1024; }
+
+ private:
+  MailboxEnd end_{};
+};
+
+void plan(benchmark::State& state, Pair pair) {
+  const int nranks = static_cast<int>(state.range(0));
+  NoLinks links;
+  for (auto _ : state) {
+    const auto made = Plan::make(requestOf(pair, nranks / 2, nranks), MailboxFormat::slots, links);
+    if (!made.isOk()) return state.SkipWithError(made.status().message().c_str());
+  }
+}
+
 void check(benchmark::State& state, Pair pair) {
   const int nranks = static_cast<int>(state.range(0));
   std::vector<Schedule> schedules;
@@ -49,6 +72,12 @@ void check(benchmark::State& state, Pair pair) {
 const bool kRegistered = [] {
   for (const Pair& pair : kPairs) {
     const std::string name = std::string(nameOf(pair.algorithm)) + "/" + nameOf(pair.collective);
+    for (int nranks : {2, 8, 64, 256, 1024}) {
+      benchmark::RegisterBenchmark(("plan/" + name).c_str(), plan, pair)
+          ->Arg(nranks)
+          ->ArgName("ranks")
+          ->Unit(benchmark::kMicrosecond);
+    }
     for (int nranks : {2, 8, 64, 256}) {
       benchmark::RegisterBenchmark(("build/" + name).c_str(), build, pair)->Arg(nranks)->ArgName("ranks");
       benchmark::RegisterBenchmark(("check/" + name).c_str(), check, pair)

@@ -63,11 +63,14 @@
  * communicator (one handle) one collective or one group runs at a time; a second one, begun by another
  * thread meanwhile, answers tuttiInvalidUsage. tuttiCommAbort, tuttiCommRevoke and the functions under
  * "Asking a communicator" may be called by any thread at any time, unless they say otherwise. A thread that
- * drives several ranks of one communicator puts their calls into a group.
+ * drives several ranks of one communicator puts their calls into a group. A thread needs 64 KiB of stack, and
+ * may be cancelled (pthread_cancel, deferred) in a call: it ends after the call.
  *
  * Same calls. All ranks of a communicator make the same collective calls in the same order, with the same
  * count, type, operation and root. If they do not, every rank gets tuttiMismatch, and the text has each
- * rank's call.
+ * rank's call (the first 16 that differ). Ranks that can complete a call without each other, such as two that
+ * each think they are the root of a broadcast, get it from their next call, or from tuttiCommFinalize or
+ * tuttiCommDestroy if that was the last one; a rank that has left before its peer made the call is not told.
  *
  * Handles. Opaque words, compared by value, never dereferenced. A handle that was destroyed, was never given
  * out, or belongs to the parent of a fork answers tuttiInvalidArgument; it is never a crash.
@@ -426,7 +429,8 @@ TUTTI_API tuttiResult_t tuttiCommInitCallback(tuttiComm_t* comm, int nranks, int
  *
  * comms: room for nranks handles, which then belong to the caller, one by one (all or none are made).
  * devices: NULL for all ranks on the host, else nranks entries, each TUTTI_DEVICE_HOST or a CUDA ordinal, not
- * mixed; several ranks may share a GPU. nranks is at least 1. Called by one thread; waits for nobody.
+ * mixed; several ranks may share a GPU. nranks is 1 to 65536, which is also the number of communicators that
+ * a process may hold. Called by one thread, outside groups; waits for nobody.
  * Afterwards each rank is driven by a thread of its own, or several by one thread in a group: a lone thread
  * that calls for rank 0 without a group waits for the others until the deadline. tuttiSystemError without
  * memory for it; tuttiNotSupported for GPU ordinals (today).
@@ -539,7 +543,8 @@ TUTTI_API tuttiResult_t tuttiCommSetTimeout(tuttiComm_t comm, int64_t timeoutMs)
  * Says that this rank will make no more calls, and waits until its own queued ones are complete; it does not
  * wait for other ranks, which may still be in their last call. Later collectives on comm answer
  * tuttiInvalidUsage; asking it goes on, and tuttiCommDestroy is still due. A second finalize answers
- * tuttiInvalidUsage; inside a group as well. On a broken communicator: tuttiBroken.
+ * tuttiInvalidUsage; inside a group as well. On a broken communicator: tuttiBroken. tuttiMismatch when the
+ * last call of this rank turns out to differ from another rank's.
  */
 TUTTI_API tuttiResult_t tuttiCommFinalize(tuttiComm_t comm);
 
@@ -549,6 +554,7 @@ TUTTI_API tuttiResult_t tuttiCommFinalize(tuttiComm_t comm);
  * that another still needs for a running call has finished its part of that call, or the call is broken.
  * tuttiInvalidUsage while a call runs on comm in another thread, or inside a group that has calls on comm:
  * nothing is destroyed then. A broken communicator is destroyed like any other and answers tuttiSuccess.
+ * tuttiMismatch as from tuttiCommFinalize, if that was not called: comm is destroyed all the same.
  */
 TUTTI_API tuttiResult_t tuttiCommDestroy(tuttiComm_t comm);
 
@@ -572,7 +578,8 @@ TUTTI_API tuttiResult_t tuttiCommRevoke(tuttiComm_t comm);
 /* ---- Collectives --------------------------------------------------------------------------------------- */
 
 /* All ranks call with the same count, type, operation and root. Errors besides the refusals:
- * tuttiMismatch, tuttiTimeout, tuttiRemoteError, tuttiBroken (see "Failures" on top). */
+ * tuttiMismatch, tuttiTimeout, tuttiRemoteError, tuttiBroken, and tuttiSystemError when a rank has no memory
+ * for the first call of its kind (see "Failures" on top). */
 
 /*
  * recv[i] = op over all ranks of send[i], on every rank.
@@ -749,7 +756,8 @@ TUTTI_API tuttiResult_t tuttiRecvAny(void* recv, size_t count, tuttiDataType_t t
 /*
  * Opens a group in the calling thread; groups nest, and only the outermost tuttiGroupEnd acts. Calls inside
  * check their arguments at once, are noted, and answer without having begun. Buffers belong to the library
- * from the call on.
+ * from the call on. tuttiSystemError without memory for it: no group is open then. A thread that ends with
+ * its group open drops it, and nothing of it is begun.
  */
 TUTTI_API tuttiResult_t tuttiGroupStart(void);
 
@@ -757,9 +765,15 @@ TUTTI_API tuttiResult_t tuttiGroupStart(void);
  * Begins everything noted since tuttiGroupStart. Calls on one communicator keep their order; different
  * communicators do not wait for each other. Null-stream calls of host communicators are complete on return.
  *
- * If a call of the group was refused, answers that first refusal and begins nothing: all ranks' communicators
- * stay as they were. If one fails while running, answers the first failure; every communicator has its own
- * state. The group is closed in every case. Without an open group: tuttiInvalidUsage.
+ * If a call that this thread made while the group was open was refused, answers that first refusal, with its
+ * text, and begins nothing: all ranks' communicators stay as they were. This holds for every function but
+ * those that only ask, such as tuttiCommCount or tuttiCommLastPlan. Nothing is begun either, and the answer
+ * is tuttiInvalidUsage, when another thread is inside a call on a communicator of the group or has finalized
+ * it.
+ *
+ * A communicator that fails takes no other along, be it while running or before: the calls on the others run,
+ * and the answer is the first failure. On a communicator that was aborted or destroyed since its calls were
+ * noted that is tuttiBroken. The group is closed in every case. Without an open group: tuttiInvalidUsage.
  */
 TUTTI_API tuttiResult_t tuttiGroupEnd(void);
 
@@ -796,8 +810,9 @@ TUTTI_API tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void* buffer, size_t
 
 /*
  * Ends a registration; the memory itself stays the caller's. Local: no call on comm may be running, and other
- * ranks need not do the same. A handle that is not one of comm: tuttiInvalidArgument. NULL does nothing.
- * Destroying the communicator ends its registrations as well.
+ * ranks need not do the same. Inside a group that has calls on comm: tuttiInvalidUsage. A handle that is not
+ * one of comm: tuttiInvalidArgument. NULL does nothing. Destroying the communicator ends its registrations as
+ * well.
  */
 TUTTI_API tuttiResult_t tuttiCommDeregister(tuttiComm_t comm, void* handle);
 

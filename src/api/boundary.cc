@@ -43,6 +43,14 @@ tuttiResult_t fail(const char* function, const Communicator& communicator, Code 
   return static_cast<tuttiResult_t>(code);
 }
 
+tuttiResult_t failToEnter(const char* function, tuttiComm_t handle) noexcept {
+  const PinnedCommunicator communicator(handle);
+  if (!communicator) return fail(function, Code::invalidArgument, communicator.refusal());
+  return fail(function, *communicator, Code::invalidUsage,
+              "another thread is inside a call on this communicator, so nothing was done: one collective, "
+              "group or other call at a time; use one communicator per thread, or a group");
+}
+
 const char* lastErrorText() noexcept {
   return lastError.data;
 }

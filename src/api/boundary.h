@@ -33,7 +33,7 @@ const char* keepText(std::string_view text) noexcept;
 
 // Runs `body`, which answers a tuttiResult_t, behind the one guard.
 template <class Body>
-tuttiResult_t caught(const char* function, Body&& body) noexcept {
+[[gnu::always_inline]] inline tuttiResult_t caught(const char* function, Body&& body) noexcept {
   try {
     return body();
   } catch (const std::bad_alloc&) {
@@ -75,6 +75,27 @@ class PinnedCommunicator {
   Communicator* object_;
 };
 
+// A communicator entered for the time of a call: no other thread begins one on it.
+class EnteredCommunicator {
+ public:
+  explicit EnteredCommunicator(tuttiComm_t handle)
+      : handle_(handle), object_(Process::get().handles().enter(handle)) {}
+  ~EnteredCommunicator() {
+    if (object_ != nullptr) Process::get().handles().leave(handle_);
+  }
+  EnteredCommunicator(const EnteredCommunicator&) = delete;
+
+  Communicator& operator*() const { return *object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  tuttiComm_t handle_;
+  Communicator* object_;
+};
+
+// The answer where a communicator could not be entered: the handle is none, or another thread is inside.
+tuttiResult_t failToEnter(const char* function, tuttiComm_t handle) noexcept;
+
 // guarded(), for a body that takes the communicator behind a handle; its failures name communicator and rank.
 template <class Body>
 tuttiResult_t onCommunicator(const char* function, tuttiComm_t handle, Body&& body) noexcept {
@@ -83,6 +104,18 @@ tuttiResult_t onCommunicator(const char* function, tuttiComm_t handle, Body&& bo
     if (!communicator) return fail(function, Code::invalidArgument, communicator.refusal());
     return answer(function, *communicator, body(*communicator));
   });
+}
+
+// The same for what one thread at a time may do.
+template <class Body>
+[[gnu::always_inline]] inline tuttiResult_t inCommunicator(const char* function, tuttiComm_t handle,
+                                                           Body&& body) noexcept {
+  return caught(
+      function, [&]() __attribute__((always_inline)) {
+        const EnteredCommunicator communicator(handle);
+        if (!communicator) return failToEnter(function, handle);
+        return answer(function, *communicator, body(*communicator));
+      });
 }
 
 }  // namespace tutti

@@ -84,59 +84,78 @@ Status checkBuffers(const UserCall& call, int rank, int nranks) {
                   sendBytes, call.send, recvBytes, static_cast<const void*>(call.recv), form));
 }
 
-Status check(const UserCall& call, const Communicator& communicator, CallRequest& request) {
-  TUTTI_TRY(checkValues(call, communicator.nranks()));
-  TUTTI_TRY(checkBuffers(call, communicator.rank(), communicator.nranks()));
-  request = {call.collective,
-             call.send,
-             call.recv,
-             call.count,
-             static_cast<DataType>(call.type),
-             reduces(call.collective) ? static_cast<Operation>(call.operation) : Operation::sum,
-             isRooted(call.collective) ? call.root : 0};
-  return Status();
+// Enough, and true of nearly every call; the checks with texts decide about the others.
+[[gnu::always_inline]] inline bool isPlainlyRight(const UserCall& call, int rank, int nranks) {
+  constexpr std::uint64_t kPlainCount = std::uint64_t{1} << 32;
+  if (call.stream != nullptr || static_cast<unsigned>(call.type) >= unsigned{kDataTypes} ||
+      (reduces(call.collective) && static_cast<unsigned>(call.operation) >= unsigned{kOperations}) ||
+      (isRooted(call.collective) && static_cast<unsigned>(call.root) >= static_cast<unsigned>(nranks)))
+    return false;
+  if (call.collective == Collective::barrier) return true;
+  const bool sends = call.collective != Collective::broadcast || rank == call.root;
+  const bool receives = call.collective != Collective::reduce || rank == call.root;
+  if (call.count >= kPlainCount || (sends && call.send == nullptr) || (receives && call.recv == nullptr))
+    return false;
+  if (!sends || !receives) return true;
+  const std::uint64_t block = call.count * bytesOf(static_cast<DataType>(call.type));
+  const auto send = reinterpret_cast<std::uintptr_t>(call.send);
+  const auto recv = reinterpret_cast<std::uintptr_t>(call.recv);
+  const auto segments = [block](int n) { return block * static_cast<std::uint64_t>(n); };
+  return send + segments(inputSegmentsOf(call.collective, nranks)) <= recv ||
+         recv + segments(outputSegmentsOf(call.collective, nranks)) <= send ||
+         (send == recv && call.collective != Collective::reduceScatter &&
+          call.collective != Collective::allGather);
 }
 
-Status runNow(const UserCall& call, Communicator& communicator) {
-  CallRequest request;
-  TUTTI_TRY(check(call, communicator, request));
-  const Communicator::Entered entered(communicator);
-  if (!entered)
-    return Status(Code::invalidUsage,
-                  "another thread is inside a call on this communicator: one collective or group at a "
-                  "time; use one communicator per thread, or a group");
-  TUTTI_TRY(communicator.mayCall());
-  return communicator.run(request);
+[[gnu::cold, gnu::noinline]] Status check(const UserCall& call, int rank, int nranks) {
+  TUTTI_TRY(checkValues(call, nranks));
+  return checkBuffers(call, rank, nranks);
 }
 
-Status note(const UserCall& call, PinnedCommunicator communicator) {
-  CallRequest request;
-  TUTTI_TRY(check(call, *communicator, request));
+// Of a call that was found right.
+CallRequest requestOf(const UserCall& call) {
+  return {call.collective,
+          call.send,
+          call.recv,
+          call.count,
+          static_cast<DataType>(call.type),
+          reduces(call.collective) ? static_cast<Operation>(call.operation) : Operation::sum,
+          isRooted(call.collective) ? call.root : 0};
+}
+
+[[gnu::always_inline]] inline Status runNow(const UserCall& call, Communicator& communicator) {
+  if (!isPlainlyRight(call, communicator.rank(), communicator.nranks())) [[unlikely]]
+    TUTTI_TRY(check(call, communicator.rank(), communicator.nranks()));
+  return communicator.run(requestOf(call));
+}
+
+// On success the group has the communicator.
+Status note(const UserCall& call, PinnedCommunicator& communicator) {
+  TUTTI_TRY(check(call, communicator->rank(), communicator->nranks()));
+  const CallRequest request = requestOf(call);
   TUTTI_TRY(communicator->admits(request));
-  Group::ofThisThread().add(std::move(communicator), request);
+  Group::here().add(std::move(communicator), request);
   return Status();
 }
 
-tuttiResult_t addToGroup(const char* function, const UserCall& call, tuttiComm_t comm) {
-  PinnedCommunicator communicator(comm);
-  if (!communicator) {
-    Group::ofThisThread().refuse(Status(Code::invalidArgument, std::string(communicator.refusal())));
-    return fail(function, Code::invalidArgument, communicator.refusal());
-  }
-  const PinnedCommunicator named(comm);
-  const Status status = note(call, std::move(communicator));
-  if (!status.isOk()) Group::ofThisThread().refuse(status);
-  return answer(function, *named, status);
+[[gnu::noinline]] tuttiResult_t addToGroup(const char* function, const UserCall& call, tuttiComm_t comm) {
+  return countedInGroup(caught(function, [&] {
+    PinnedCommunicator communicator(comm);
+    if (!communicator) return fail(function, Code::invalidArgument, communicator.refusal());
+    const Communicator& named = *communicator;
+    return answer(function, named, note(call, communicator));
+  }));
 }
 
-tuttiResult_t collective(const char* function, const UserCall& call, tuttiComm_t comm) {
-  if (Group::isOpenHere()) {
-    const tuttiResult_t result = caught(function, [&] { return addToGroup(function, call, comm); });
-    if (result == tuttiSystemError) Group::ofThisThread().refuse(Status::outOfMemory());
-    return result;
-  }
-  return onCommunicator(function, comm,
-                        [&call](Communicator& communicator) { return runNow(call, communicator); });
+// Inlined into each function below, where the collective is known.
+[[gnu::always_inline]] inline tuttiResult_t collective(const char* function, const UserCall& call,
+                                                       tuttiComm_t comm) {
+  if (Group::isOpenHere()) [[unlikely]]
+    return addToGroup(function, call, comm);
+  return inCommunicator(
+      function, comm, [&call](Communicator & communicator) __attribute__((always_inline)) {
+        return runNow(call, communicator);
+      });
 }
 
 }  // namespace
@@ -184,10 +203,9 @@ tuttiResult_t tuttiBarrier(tuttiComm_t comm, tuttiStream_t stream) {
 }
 
 tuttiResult_t tuttiGroupStart(void) {
-  tutti::Group::ofThisThread().open();
-  return tuttiSuccess;
+  return tutti::guarded(__func__, [] { return tutti::Group::open(); });
 }
 
 tuttiResult_t tuttiGroupEnd(void) {
-  return tutti::guarded(__func__, [] { return tutti::Group::ofThisThread().close(); });
+  return tutti::caught(__func__, [function = __func__] { return tutti::Group::close(function); });
 }

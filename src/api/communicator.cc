@@ -48,6 +48,7 @@ RankGroup::RankGroup(int ranks, std::string text, const Settings& given)
       label(std::move(text)),
       settings(given),
       rollCall(ranks, label),
+      cores(ranks),
       hub(std::make_shared<InProcessHub>(linkOptions(ranks))),
       windowUse(static_cast<std::size_t>(ranks)) {}
 
@@ -62,15 +63,16 @@ void RankGroup::awaitWindows(int rank) const {
 Communicator::Communicator(std::shared_ptr<RankGroup> group, int rank)
     : group_(std::move(group)),
       rank_(rank),
+      board_(group_->rollCall.board(rank)),
       links_(group_->hub, rank),
       table_(tableOf(*group_)),
       planner_(rank, group_->nranks, links_),
       execution_(rank, group_->nranks, planner_, table_,
                  {group_->windowUse[static_cast<std::size_t>(rank)], group_->rollCall.poisonWord()}),
-      watch_(group_->rollCall, rank, {!outnumberCores(group_->nranks), group_->settings.timeout}) {}
+      watch_(group_->rollCall, rank, {&group_->cores, group_->settings.timeout}) {}
 
 Communicator::~Communicator() {
-  group_->rollCall.board(rank_).leave();
+  board_.leave();
 }
 
 Status Communicator::broken() {
@@ -88,20 +90,19 @@ Status Communicator::broken() {
   }
 }
 
-bool Communicator::idle() noexcept {
+bool Communicator::idle(bool rests) noexcept {
   try {
-    return watch_.idle(execution_.call().descriptor, execution_.isSuspicious());
+    return watch_.idle(execution_.call().descriptor, execution_.isSuspicious(), rests);
   } catch (const std::bad_alloc&) {
     breakOutOfMemory();
     return false;
   }
 }
 
-Status Communicator::mayCall() {
+Status Communicator::mayNotCall() {
   if (isBroken()) return broken();
-  if (finalized_)
-    return Status(Code::invalidUsage,
-                  "the communicator was finalized; the only thing left to do is tuttiCommDestroy");
+  return Status(Code::invalidUsage,
+                "the communicator was finalized; the only thing left to do is tuttiCommDestroy");
   return Status();
 }
 
@@ -128,7 +129,7 @@ Status Communicator::begin(const CallRequest& request) {
   call.exchange = call.registered = false;
   call.descriptor.collective = request.collective;
   call.descriptor.type = request.type;
-  call.descriptor.operation = reduces(request.collective) ? request.operation : Operation::sum;
+  call.descriptor.operation = request.operation;
   call.descriptor.root = request.root;
   call.descriptor.registrations = registrationCalls_.load(std::memory_order_relaxed);
   call.descriptor.count = request.count;
@@ -141,9 +142,10 @@ Status Communicator::begin(const CallRequest& request) {
     call.exchange = wantsWindows(table_, facts);
     call.registered = call.exchange && isRegistered(request);
   }
-  TUTTI_TRY(prepare());
+  if (!execution_.isPrepared()) [[unlikely]]
+    TUTTI_TRY(prepare());
   ++sequence_;
-  group_->rollCall.board(rank_).announce(call.descriptor);
+  board_.announce(call.descriptor);
   watch_.begin();
   execution_.start();
   return Status();
@@ -152,6 +154,7 @@ Status Communicator::begin(const CallRequest& request) {
 // A refusal is the same on every rank; running out of memory is this rank's alone, and the others must hear
 // of it.
 Status Communicator::prepare() {
+  if (sequence_ == 0) group_->cores.addThisThread();
   try {
     Status status = execution_.prepare();
     if (status.isOk() || status.code() == Code::invalidArgument || status.code() == Code::notSupported)
@@ -165,31 +168,23 @@ Status Communicator::prepare() {
   return broken();
 }
 
-Status Communicator::finish(bool completed) {
-  if (!completed) {
-    if (execution_.call().registered) group_->awaitWindows(rank_);
-    return broken();
-  }
-  return execution_.outcome().isOk() ? Status() : execution_.outcome();
+Status Communicator::finishBroken() {
+  if (execution_.call().registered) group_->awaitWindows(rank_);
+  return broken();
 }
 
 Status Communicator::run(const CallRequest& request) {
-  struct Events {
-    Communicator& communicator;
-    bool completed = false;
-    void progressed(std::size_t) { communicator.progressed(); }
-    bool idle(std::size_t) { return communicator.idle(); }
-    bool finished(std::size_t) {
-      completed = true;
-      return false;
-    }
-  };
+  TUTTI_TRY(mayCall());
   TUTTI_TRY(begin(request));
   const FloatEnvironment environment;
-  Events events{*this};
-  Execution* executions[] = {&execution_};
-  complete(executions, events);
-  return finish(events.completed);
+  for (;;) {
+    if (execution_.poll()) {
+      if (execution_.isDone()) return finish(true);
+      progressed();
+    } else if (!idle()) {
+      return finish(false);
+    }
+  }
 }
 
 Status Communicator::registerMemory(const void* buffer, std::size_t bytes, void** handle) {
@@ -215,11 +210,13 @@ Status Communicator::deregisterMemory(void* handle) {
 }
 
 Status Communicator::finalize() {
-  if (isBroken()) reported_ = true;  // no call that could have met the first cause: "broken" even now
+  // Not a call that could have met the first cause: "broken" even now. But a mismatch may be the last call's.
+  if (isBroken() && asyncError() != Code::mismatch) reported_ = true;
   TUTTI_TRY(mayCall());
   finalized_ = true;
-  group_->rollCall.board(rank_).leave();
-  return Status();
+  if (sequence_ != 0) group_->rollCall.compareLast(execution_.call().descriptor);
+  board_.leave();
+  return isBroken() ? broken() : Status();
 }
 
 Status Communicator::lastPlan(tuttiPlan_t& plan) const {
@@ -231,7 +228,7 @@ Status Communicator::lastPlan(tuttiPlan_t& plan) const {
     std::strncpy(to, text, room - 1);
     to[room - 1] = '\0';
   };
-  write(plan.collective, sizeof(plan.collective), settingNameOf(execution_.planned()));
+  write(plan.collective, sizeof(plan.collective), settingNameOf(execution_.plan()->request().collective));
   write(plan.algorithm, sizeof(plan.algorithm), settingNameOf(choice.algorithm));
   const bool window = choice.algorithm == Algorithm::twoShotWindow;
   write(plan.protocol, sizeof(plan.protocol),

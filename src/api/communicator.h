@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "api/settings.h"
+#include "base/cache_lines.h"
 #include "collectives/execute.h"
+#include "runtime/cores.h"
 #include "runtime/roll_call.h"
 #include "runtime/watch.h"
 #include "transport/inprocess/links.h"
@@ -24,6 +26,7 @@ struct RankGroup {
   const std::string label;
   const Settings settings;
   RollCall rollCall;
+  Cores cores;
   std::shared_ptr<InProcessHub> hub;
   std::vector<WindowUse> windowUse;  // by rank
 
@@ -43,7 +46,7 @@ struct CallRequest {
 };
 
 // On cache lines of its own: the ranks of a process are made one after the other.
-class alignas(64) Communicator {
+class alignas(kApart) Communicator {
  public:
   Communicator(std::shared_ptr<RankGroup> group, int rank);
   ~Communicator();
@@ -52,31 +55,14 @@ class alignas(64) Communicator {
   int nranks() const { return group_->nranks; }
   const std::string& label() const { return group_->label; }
 
-  // Begins the use of the communicator by a collective, a group, or its end; false while another thread uses
-  // it.
-  bool enter() { return !busy_.exchange(true, std::memory_order_acquire); }
-  void leave() { busy_.store(false, std::memory_order_release); }
-
-  // enter(), and leave() at the end of a scope; false: another thread uses it.
-  class Entered {
-   public:
-    explicit Entered(Communicator& communicator)
-        : communicator_(communicator), entered_(communicator.enter()) {}
-    Entered(const Entered&) = delete;
-    ~Entered() {
-      if (entered_) communicator_.leave();
-    }
-    explicit operator bool() const { return entered_; }
-
-   private:
-    Communicator& communicator_;
-    const bool entered_;
-  };
-
-  // Everything below until "Any thread" is for the thread that has entered.
+  // Everything below until "Any thread" is for the thread that has entered (HandleTable::enter).
 
   // Whether a call can be begun at all: not finalized, not broken.
-  Status mayCall();
+  Status mayCall() {
+    if (isBroken() || finalized_) [[unlikely]]
+      return mayNotCall();
+    return Status();
+  }
   // Refuses what no rank could serve, without a trace.
   Status admits(const CallRequest& request) const;
 
@@ -87,11 +73,15 @@ class alignas(64) Communicator {
   Status begin(const CallRequest& request);
   Execution& execution() { return execution_; }
   void progressed() { watch_.progressed(); }
-  bool idle() noexcept;
-  Status finish(bool completed);
+  bool idle(bool rests = true) noexcept;
+  Status finish(bool completed) {
+    board_.finish();
+    return completed ? execution_.outcome() : finishBroken();
+  }
 
   Status registerMemory(const void* buffer, std::size_t bytes, void** handle);
   Status deregisterMemory(void* handle);
+  // No more calls. A failure when the last one turns out to differ from another rank's.
   Status finalize();
   Status lastPlan(tuttiPlan_t& plan) const;
 
@@ -109,13 +99,15 @@ class alignas(64) Communicator {
     std::uint64_t number;  // the handle
   };
 
+  Status mayNotCall();
+  Status finishBroken();
   Status broken();
   Status prepare();
   bool isRegistered(const CallRequest& request) const;
 
   const std::shared_ptr<RankGroup> group_;
   const int rank_;
-  std::atomic<bool> busy_{false};
+  Board& board_;
   std::atomic<bool> aborted_{false};
   bool finalized_ = false;
   bool reported_ = false;  // the first cause was answered once; later calls answer "broken"

@@ -114,12 +114,14 @@ const char* tuttiGetLastError(tuttiComm_t comm) {
 }
 
 tuttiResult_t tuttiCommInitAll(tuttiComm_t* comms, int nranks, const int* devices) {
-  return tutti::guarded(__func__, [=] { return tutti::initAll(comms, nranks, devices, nullptr); });
+  return tutti::countedInGroup(
+      tutti::guarded(__func__, [=] { return tutti::initAll(comms, nranks, devices, nullptr); }));
 }
 
 tuttiResult_t tuttiCommInitAllConfig(tuttiComm_t* comms, int nranks, const int* devices,
                                      const tuttiConfig_t* config) {
-  return tutti::guarded(__func__, [=] { return tutti::initAll(comms, nranks, devices, config); });
+  return tutti::countedInGroup(
+      tutti::guarded(__func__, [=] { return tutti::initAll(comms, nranks, devices, config); }));
 }
 
 tuttiResult_t tuttiCommCount(tuttiComm_t comm, int* count) {
@@ -155,19 +157,13 @@ tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t comm, tuttiResult_t* asyncError
 }
 
 tuttiResult_t tuttiCommLastPlan(tuttiComm_t comm, tuttiPlan_t* plan) {
-  return tutti::onCommunicator(__func__, comm, [plan](Communicator& communicator) {
+  return tutti::inCommunicator(__func__, comm, [plan](Communicator& communicator) {
     TUTTI_TRY(tutti::checkOutput(plan, "plan"));
     if (plan->magic != TUTTI_PLAN_MAGIC || plan->size < offsetof(tuttiPlan_t, collective) ||
         plan->version == 0)
       return Status(Code::invalidArgument, "plan was not set by TUTTI_PLAN_INIT");
     tuttiPlan_t known = TUTTI_PLAN_INIT;
-    {
-      const Communicator::Entered entered(communicator);
-      if (!entered)
-        return Status(Code::invalidUsage,
-                      "another thread is inside a call on this communicator; ask when it is over");
-      TUTTI_TRY(communicator.lastPlan(known));
-    }
+    TUTTI_TRY(communicator.lastPlan(known));
     known.size = plan->size;
     known.version = plan->version;
     std::memcpy(plan, &known, std::min(plan->size, sizeof(known)));
@@ -176,31 +172,27 @@ tuttiResult_t tuttiCommLastPlan(tuttiComm_t comm, tuttiPlan_t* plan) {
 }
 
 tuttiResult_t tuttiCommFinalize(tuttiComm_t comm) {
-  return tutti::onCommunicator(__func__, comm, [](Communicator& communicator) {
+  return tutti::countedInGroup(tutti::inCommunicator(__func__, comm, [](Communicator& communicator) {
     if (tutti::Group::isOpenHere())
       return Status(Code::invalidUsage, "tuttiCommFinalize does not stand in a group");
-    const Communicator::Entered entered(communicator);
-    if (!entered) return Status(Code::invalidUsage, "another thread is inside a call on this communicator");
     return communicator.finalize();
-  });
+  }));
 }
 
 tuttiResult_t tuttiCommDestroy(tuttiComm_t comm) {
-  return tutti::onCommunicator(__func__, comm, [comm](Communicator& communicator) {
-    if (tutti::Group::isOpenHere() && tutti::Group::ofThisThread().holds(communicator))
+  return tutti::countedInGroup(tutti::inCommunicator(__func__, comm, [comm](Communicator& communicator) {
+    if (tutti::Group::isOpenHere() && tutti::Group::here().holds(communicator))
       return Status(Code::invalidUsage,
                     "the open group of this thread has calls on the communicator; nothing was destroyed");
-    if (!communicator.enter())
-      return Status(Code::invalidUsage,
-                    "another thread is inside a call on this communicator; nothing was destroyed");
-    // Entered for good: nobody begins a call between here and the end of the handle.
-    return tutti::endHandle(comm);
-  });
+    const Status last = communicator.finalize();
+    TUTTI_TRY(tutti::endHandle(comm));
+    return last.code() == Code::mismatch ? last : Status();  // finalized or broken before: nothing to tell
+  }));
 }
 
 tuttiResult_t tuttiCommAbort(tuttiComm_t comm) {
-  return tutti::onCommunicator(__func__, comm, [comm](Communicator& communicator) {
+  return tutti::countedInGroup(tutti::onCommunicator(__func__, comm, [comm](Communicator& communicator) {
     communicator.abort();
     return tutti::endHandle(comm);
-  });
+  }));
 }

@@ -1,43 +1,56 @@
-// Calls that are begun together: noted between tuttiGroupStart and tuttiGroupEnd, then polled in turn by one
-// thread. Each communicator works through its own calls in order; none waits for another's.
+// The calling thread's group: calls that are noted between tuttiGroupStart and tuttiGroupEnd, to be begun
+// together. Running them is group_run.h's.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "api/boundary.h"
-#include "api/communicator.h"
+#include "api/group_run.h"
 
 namespace tutti {
 
-// The calling thread's group.
+// Lives while it is open. A thread that ends with its group open drops it: nothing of it is begun, and no
+// communicator is held back.
 class Group {
  public:
-  static Group& ofThisThread();
+  static bool isOpenHere() { return here_ != nullptr; }
 
-  // Whether the calling thread has one open; does not make the object.
-  static bool isOpenHere() { return depth_ != 0; }
+  // Opens the group, or one more level of it.
+  static Status open();
+  // Closes one level; the outermost runs the calls and answers for them.
+  static tuttiResult_t close(const char* function);
+
+  // The rest is for an open one.
+  static Group& here() { return *here_; }
 
   bool holds(const Communicator& communicator) const;
-
-  void open() { ++depth_; }
   // Notes a call whose arguments were accepted.
   void add(PinnedCommunicator communicator, const CallRequest& request);
-  // Notes that a call was refused: the group will begin nothing.
-  void refuse(const Status& status);
-  // Closes one level; the outermost runs the calls.
-  Status close();
+  // Notes that a call was refused, with the text of the thread's last error: the group will begin nothing.
+  void refuse(tuttiResult_t result) noexcept;
 
  private:
-  struct Pending {
-    PinnedCommunicator communicator;
-    CallRequest request;
-    int forks;  // of this process when the call was noted: a child has no part in its parent's groups
-  };
+  struct Key;
+  static void threadEnds(void* group);
 
-  static Status runAll(std::vector<Pending>& calls);
+  // The object itself, so that asking costs one load; the thread's end is told by a key of pthreads, which,
+  // unlike an object with a destructor, can be refused without ending the process.
+  static constinit thread_local Group* here_;
+  static const Key& madeAtLoad_;
 
-  // Beside the object, so that asking costs one load: the object itself is made on first use.
-  static constinit thread_local int depth_;
-  Status refusal_;
-  std::vector<Pending> calls_;
+  int depth_ = 0;
+  bool threadEnds_ = false;
+  Code refused_ = Code::ok;
+  std::string refusal_;
+  std::vector<NotedCall> calls_;
 };
+
+// Around the answer of every function that does more than ask: an error makes the open group begin nothing.
+inline tuttiResult_t countedInGroup(tuttiResult_t result) noexcept {
+  if (result != tuttiSuccess && Group::isOpenHere()) [[unlikely]]
+    Group::here().refuse(result);
+  return result;
+}
 
 }  // namespace tutti

@@ -8,6 +8,7 @@
 namespace tutti {
 
 Result<tuttiComm_t> HandleTable::add(std::unique_ptr<Communicator> communicator) {
+  sweep();
   const std::lock_guard lock(mutex_);
   if (freeSlots_.empty() && used_ == kSlots)
     return Status(Code::systemError,
@@ -40,8 +41,23 @@ bool HandleTable::retire(tuttiComm_t handle) {
   do {
     if (state >> 32 != generationOf(word)) return false;
   } while (!slot.state.compare_exchange_weak(state, (state + (std::uint64_t{1} << 32)) | kRetired,
-                                             std::memory_order_acq_rel));
+                                             std::memory_order_seq_cst, std::memory_order_acquire));
   return true;
+}
+
+// Frees what was left behind by a thread that left a slot while another was retiring it, and saw it not yet
+// retired.
+void HandleTable::sweep() {
+  if (!left_.exchange(false, std::memory_order_acq_rel)) return;
+  std::uint32_t used = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    used = used_;
+  }
+  for (std::uint32_t index = 0; index < used; ++index) {
+    Slot& slot = slotAt(index);
+    freeIfLast(slot, slot.state.load(std::memory_order_acquire));
+  }
 }
 
 // Neither freed nor used again: other threads of the parent were in the middle of these objects, and this
@@ -56,8 +72,14 @@ void HandleTable::afterFork(bool inChild) {
 }
 
 // Whoever brings the holders of a retired slot to none frees it; also one who only tried a stale handle.
+// Nobody enters a slot between the look at `entered` and the exchange: the generation has changed before
+// (enter() stores, then looks; this side retires, then looks; all in one total order).
 void HandleTable::freeIfLast(Slot& slot, std::uint64_t state) {
   while ((state & kRetired) != 0 && (state & kHolders) == 0) {
+    if (slot.entered.load(std::memory_order_seq_cst) != 0) {
+      left_.store(true, std::memory_order_release);
+      return;
+    }
     if (slot.state.compare_exchange_weak(state, state & ~kRetired, std::memory_order_acq_rel)) {
       free(slot);
       return;

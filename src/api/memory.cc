@@ -10,7 +10,7 @@ using tutti::Communicator;
 using tutti::Status;
 
 tuttiResult_t tuttiMemAlloc(void** pointer, size_t bytes, int device) {
-  return tutti::guarded(__func__, [=] {
+  return tutti::countedInGroup(tutti::guarded(__func__, [=] {
     if (pointer == nullptr) return Status(Code::invalidArgument, "pointer is NULL");
     if (device != TUTTI_DEVICE_HOST) {
       if (device < 0)
@@ -24,15 +24,16 @@ tuttiResult_t tuttiMemAlloc(void** pointer, size_t bytes, int device) {
     if (!memory.isOk()) return memory.status();
     *pointer = memory.value();
     return Status();
-  });
+  }));
 }
 
 tuttiResult_t tuttiMemFree(void* pointer) {
-  return tutti::guarded(__func__, [pointer] { return tutti::Process::get().free(pointer); });
+  return tutti::countedInGroup(
+      tutti::guarded(__func__, [pointer] { return tutti::Process::get().free(pointer); }));
 }
 
 tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void* buffer, size_t bytes, void** handle) {
-  return tutti::onCommunicator(__func__, comm, [=](Communicator& communicator) {
+  return tutti::countedInGroup(tutti::inCommunicator(__func__, comm, [=](Communicator& communicator) {
     if (handle == nullptr) return Status(Code::invalidArgument, "handle is NULL");
     if (buffer == nullptr) return Status(Code::invalidArgument, "buffer is NULL");
     if (bytes == 0) return Status(Code::invalidArgument, "bytes is 0");
@@ -41,17 +42,16 @@ tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void* buffer, size_t bytes, vo
                     fmt::format("{} bytes at {} run past the end of memory", bytes, buffer));
     if (tutti::Group::isOpenHere())
       return Status(Code::invalidUsage, "tuttiCommRegister does not stand in a group");
-    const Communicator::Entered entered(communicator);
-    if (!entered) return Status(Code::invalidUsage, "another thread is inside a call on this communicator");
     return communicator.registerMemory(buffer, bytes, handle);
-  });
+  }));
 }
 
 tuttiResult_t tuttiCommDeregister(tuttiComm_t comm, void* handle) {
-  return tutti::onCommunicator(__func__, comm, [handle](Communicator& communicator) {
+  return tutti::countedInGroup(tutti::inCommunicator(__func__, comm, [handle](Communicator& communicator) {
     if (handle == nullptr) return Status();
-    const Communicator::Entered entered(communicator);
-    if (!entered) return Status(Code::invalidUsage, "another thread is inside a call on this communicator");
+    if (tutti::Group::isOpenHere() && tutti::Group::here().holds(communicator))
+      return Status(Code::invalidUsage,
+                    "the open group of this thread has calls on the communicator; nothing was deregistered");
     return communicator.deregisterMemory(handle);
-  });
+  }));
 }

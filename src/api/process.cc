@@ -22,8 +22,9 @@ void Process::afterFork(bool inChild) {
   mutex_.unlock();
 }
 
-Process& Process::get() {
+Process& Process::make() {
   static Process* const process = new Process;
+  made_.store(process, std::memory_order_release);
   return *process;
 }
 

@@ -3,6 +3,7 @@
 // because calls may come from the destructors of other libraries.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -13,7 +14,10 @@ namespace tutti {
 
 class Process {
  public:
-  static Process& get();
+  static Process& get() {
+    Process* const process = made_.load(std::memory_order_acquire);
+    return process != nullptr ? *process : make();
+  }
 
   // How many forks lie between this process and the first that used the library.
   static int forks() { return forks_; }
@@ -28,9 +32,11 @@ class Process {
 
  private:
   Process();
+  static Process& make();
   void beforeFork();
   void afterFork(bool inChild);
 
+  inline static std::atomic<Process*> made_{nullptr};
   inline static int forks_ = 0;  // changes in the child of a fork only, before anything else runs there
 
   HandleTable handles_;

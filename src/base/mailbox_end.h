@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/cache_lines.h"
 #include "base/host_device.h"
 
 namespace tutti {
@@ -32,12 +33,13 @@ static_assert(sizeof(FlaggedLine) == 64 && sizeof(SlotHeader) == 64);
 
 enum class MailboxFormat : std::uint32_t { slots, lines };
 
-// On lines of its own: the two ends of a link are counted by different ranks, and may be allocated together.
-struct alignas(64) MailboxEnd {
+// Apart from others: the two ends of a link are counted by different ranks, and may be allocated together.
+struct alignas(kApart) MailboxEnd {
   // Fixed when the link is made.
   MailboxFormat format = MailboxFormat::slots;
   std::uint32_t nslots = 0;     // lines: 2
   std::uint64_t slotBytes = 0;  // the largest message
+  std::uint64_t stride = 0;     // bytes from slot to slot, or from one buffer of lines to the other
   SlotHeader* headers = nullptr;
   std::byte* slots = nullptr;  // lines: FlaggedLine[2][linesOf(slotBytes)]
   std::uint64_t* credit = nullptr;
@@ -56,6 +58,11 @@ TUTTI_HOST_DEVICE std::uint64_t flagOf(std::uint64_t message, std::uint32_t tag)
 
 TUTTI_HOST_DEVICE std::uint64_t linesOf(std::uint64_t bytes) {
   return bytes <= FlaggedLine::kPayload ? 1 : (bytes - 1) / FlaggedLine::kPayload + 1;
+}
+
+// What `stride` is to be.
+TUTTI_HOST_DEVICE std::uint64_t strideOf(MailboxFormat format, std::uint64_t slotBytes) {
+  return format == MailboxFormat::lines ? linesOf(slotBytes) * sizeof(FlaggedLine) : slotBytes;
 }
 
 }  // namespace tutti

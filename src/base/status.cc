@@ -22,9 +22,9 @@ namespace {
 Status::Status(Code code, std::string message)
     : failure_(code == Code::ok ? nullptr : new Failure{code, std::move(message)}) {}
 
-Status::Status(const Status& other)
-    : failure_(other.isOk() || other.failure_ == &noMemory() ? other.failure_
-                                                             : new Failure(*other.failure_)) {}
+const Status::Failure* Status::copyOf(const Failure& failure) {
+  return &failure == &noMemory() ? &failure : new Failure(failure);
+}
 
 void Status::release() noexcept {
   if (failure_ != &noMemory()) delete failure_;

@@ -32,7 +32,7 @@ class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Code code, std::string message);
-  Status(const Status& other);
+  Status(const Status& other) : failure_(other.failure_ == nullptr ? nullptr : copyOf(*other.failure_)) {}
   Status(Status&& other) noexcept : failure_(std::exchange(other.failure_, nullptr)) {}
   Status& operator=(Status other) noexcept {
     std::swap(failure_, other.failure_);
@@ -55,6 +55,7 @@ class [[nodiscard]] Status {
     std::string message;
   };
   static const Failure& noMemory() noexcept;
+  static const Failure* copyOf(const Failure& failure);
   void release() noexcept;
 
   const Failure* failure_ = nullptr;  // owned, unless it is noMemory()

@@ -6,9 +6,11 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/cache_lines.h"
+
 namespace tutti {
 
-struct alignas(64) WindowUse {
+struct alignas(kApart) WindowUse {
   std::atomic<std::uint32_t> active{0};
 };
 

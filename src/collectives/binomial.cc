@@ -23,7 +23,8 @@ TreeNode nodeOf(const ScheduleRequest& request, int root) {
 }  // namespace
 
 Schedule buildBinomial(const ScheduleRequest& request) {
-  Schedule schedule = frameOf(request, request.channels);
+  Schedule schedule =
+      frameOf(request, request.channels, treeLinkBlocks(request.collective, request.nranks > 3));
   schedule.closed = !isRooted(request.collective);  // an all-reduce answers every message
   const TreeNode node = nodeOf(request, isRooted(request.collective) ? request.root : 0);
   for (int channel = 0; channel < request.channels; ++channel) {

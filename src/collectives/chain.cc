@@ -8,7 +8,8 @@
 namespace tutti {
 
 Schedule buildChain(const ScheduleRequest& request) {
-  Schedule schedule = frameOf(request, request.channels);
+  Schedule schedule =
+      frameOf(request, request.channels, treeLinkBlocks(request.collective, request.nranks > 2));
   const int n = request.nranks;
   const int v = wrap(request.rank - request.root, n);
   TreeNode node;

@@ -40,6 +40,8 @@ const char* nameOf(FindingKind kind) {
       return "out of range";
     case FindingKind::touchesForbiddenBuffer:
       return "touches a forbidden buffer";
+    case FindingKind::linkBlocksWrong:
+      return "link blocks wrong";
     case FindingKind::malformed:
       return "malformed";
   }

@@ -34,6 +34,7 @@ enum class FindingKind : std::uint8_t {
   outOfRange,              // a block, peer or channel that does not exist
   touchesForbiddenBuffer,  // a write to an input; a buffer that this rank need not have; a window before any
                            // exchange
+  linkBlocksWrong,         // mostLinkBlocks is not the largest message of all ranks
   malformed,               // a step or a set of schedules that means nothing
 };
 const char* nameOf(FindingKind kind);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 namespace tutti {
@@ -26,6 +27,7 @@ CheckNetwork::CheckNetwork(const std::vector<Schedule>& perRank, Collective theC
     for (int index = 0; index < static_cast<int>(schedule.lanes.size()); ++index) addLane(rank, index);
   }
   checkLinks();
+  checkMostLinkBlocks();
 }
 
 std::string CheckNetwork::locate(int lane, int step) const {
@@ -317,6 +319,27 @@ void CheckNetwork::checkLinks() {
         refuseMessage(FindingKind::formError, "takes a message of another form, sent");
       }
     }
+  }
+}
+
+// Each rank cuts a call by what its own schedule says, so each is compared.
+void CheckNetwork::checkMostLinkBlocks() {
+  std::array<int, 3> most = {0, 0, 0};
+  for (const NetLink& link : links) {
+    for (const auto* messages : {&link.sent, &link.taken}) {
+      for (const Message& message : *messages) {
+        int& mostOfForm = most[static_cast<std::size_t>(message.place.form)];
+        mostOfForm = std::max(mostOfForm, message.place.nblocks);
+      }
+    }
+  }
+  for (int rank = 0; rank < nranks; ++rank) {
+    const std::array<int, 3>& said = schedules_[rank].mostLinkBlocks;
+    if (said == most) continue;
+    findings.push_back({FindingKind::linkBlocksWrong, rank, -1, -1, -1,
+                        fmt::format("rank {} says that messages have up to {} blocks (raw, partial, result), "
+                                    "over all ranks they have up to {}",
+                                    rank, fmt::join(said, ", "), fmt::join(most, ", "))});
   }
 }
 

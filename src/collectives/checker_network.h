@@ -88,6 +88,7 @@ class CheckNetwork {
   void checkScratch(int lane, int index, const Place& place);
   int linkOf(int lane, int index, const Place& place, bool source);
   void checkLinks();
+  void checkMostLinkBlocks();
   void report(FindingKind kind, int lane, int step, int block, const std::string& what);
   void refuse(FindingKind kind, int lane, int step, int block, const std::string& what);
 

@@ -74,7 +74,8 @@ TreeNode nodeOf(const ScheduleRequest& request, int root, int tree) {
 
 // The trees may share a link, so each has its own channel: tree t of channel c runs on links 2c + t.
 Schedule buildDoubleTree(const ScheduleRequest& request) {
-  Schedule schedule = frameOf(request, 2 * request.channels);
+  Schedule schedule =
+      frameOf(request, 2 * request.channels, treeLinkBlocks(request.collective, request.nranks > 2));
   schedule.closed = !isRooted(request.collective);  // an all-reduce answers every message
   const int root = isRooted(request.collective) ? request.root : 0;
   for (int tree = 0; tree < 2; ++tree) {

@@ -4,8 +4,12 @@
 
 #include <utility>
 
+#include "collectives/streaming.h"
+
 namespace tutti {
 namespace {
+
+constexpr std::uint64_t kExchangeShape = ~std::uint64_t{0};  // always the same
 
 CallArguments argumentsOf(DataType type, Operation operation, int nranks) {
   CallArguments arguments;
@@ -13,17 +17,6 @@ CallArguments argumentsOf(DataType type, Operation operation, int nranks) {
   for (const Form form : {Form::raw, Form::partial, Form::result})
     arguments.formBytes[static_cast<int>(form)] = static_cast<std::uint32_t>(bytesOf(type, operation, form));
   return arguments;
-}
-
-// All facts of a call but its count, in one word: compared and hashed without going through memory.
-std::uint64_t keyOf(const CallDescriptor& call, bool windows) {
-  return static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.type) << 8 |
-         static_cast<std::uint64_t>(call.operation) << 16 | static_cast<std::uint64_t>(windows) << 24 |
-         static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32;
-}
-
-std::size_t entryOf(std::uint64_t key, std::uint64_t count, std::size_t entries) {
-  return ((key * 0xbf58476d1ce4e5b9u + count) * 0x9e3779b97f4a7c15u >> 40) % entries;
 }
 
 }  // namespace
@@ -35,10 +28,9 @@ Execution::Execution(int rank, int nranks, Planner& planner, const PlanTable& ta
       table_(table),
       gate_(gate),
       copyBytes_(reduceCopyFor(DataType::u8, Operation::sum)),
-      prepared_(kPrepared),
-      offers_(static_cast<std::size_t>(nranks)),
-      peerInputs_(static_cast<std::size_t>(nranks)),
-      peerOutputs_(static_cast<std::size_t>(nranks)) {}
+      prepared_(kPrepared) {
+  context_.streamFrom = streamingThreshold();
+}
 
 CallFacts Execution::factsOf(const CollectiveCall& call, bool windows) const {
   const CallDescriptor& descriptor = call.descriptor;
@@ -48,6 +40,10 @@ CallFacts Execution::factsOf(const CollectiveCall& call, bool windows) const {
 Status Execution::prepare() {
   const CollectiveCall& call = nextCall();
   if (call.exchange && exchangePlan_ == nullptr) {
+    const auto n = static_cast<std::size_t>(nranks_);
+    offers_.resize(n);
+    peerInputs_.resize(n);
+    peerOutputs_.resize(n);
     const Choice lines{Algorithm::oneShot, MailboxFormat::lines, 1, 0, "exchange of windows"};
     const auto plan = planner_.planFor(Collective::allGather, 0, lines);
     if (!plan.isOk()) return plan.status();
@@ -62,10 +58,14 @@ Status Execution::prepare() {
   return Status();
 }
 
-Result<const Execution::Prepared*> Execution::prepared(const CollectiveCall& call, bool windows) {
+Result<Execution::Prepared*> Execution::prepared(const CollectiveCall& call, bool windows) {
   const std::uint64_t key = keyOf(call.descriptor, windows);
-  Prepared& entry = prepared_[entryOf(key, call.descriptor.count, kPrepared)];
-  if (entry.plan == nullptr || entry.key != key || entry.count != call.descriptor.count) [[unlikely]] {
+  Prepared& entry = entryOf(key, call.descriptor.count);
+  if (!entry.isOf(key, call.descriptor.count)) {
+    if (&entry == last_) {
+      replaced_ = entry;
+      last_ = &replaced_;
+    }
     if (Status status = fill(entry, call, windows); !status.isOk()) {
       entry.plan = nullptr;
       return status;
@@ -90,12 +90,13 @@ Status Execution::fill(Prepared& entry, const CollectiveCall& call, bool windows
   const auto cut = plan.value()->cut(facts.count, entry.arguments.formBytes, entry.choice.slotBytes);
   if (!cut.isOk()) return cut.status();
   entry.arguments.cut = cut.value();
+  entry.arguments.shape = ++shapes_;
   return Status();
 }
 
 void Execution::begin(Plan& plan, const CallArguments& arguments) {
   running_ = &plan;
-  for (LaneState& lane : plan.lanes()) beginLane(lane, arguments);
+  for (LaneState& lane : plan.lanes()) beginLane(context_, lane, arguments);
 }
 
 void Execution::start() {
@@ -104,13 +105,17 @@ void Execution::start() {
   if (!outcome_.isOk()) outcome_ = Status();
   const CollectiveCall& call = calls_[current_];
   tag_ = tagOf(body_->digest, call.descriptor.registrations, call.descriptor.sequence, tag_);
-  if (!call.exchange) {
-    startBody(*body_);
-    return;
-  }
+  if (call.exchange) [[unlikely]]
+    return startExchange();
+  startBody(*body_);
+}
+
+void Execution::startExchange() {
+  const CollectiveCall& call = calls_[current_];
   offer_ = {call.registered ? 1u : 0u, static_cast<const std::byte*>(call.input),
             static_cast<std::byte*>(call.output)};
   exchangeArguments_ = argumentsOf(DataType::u8, Operation::sum, nranks_);
+  exchangeArguments_.shape = kExchangeShape;
   exchangeArguments_.input = reinterpret_cast<const std::byte*>(&offer_);
   exchangeArguments_.output = reinterpret_cast<std::byte*>(offers_.data());
   exchangeArguments_.tag = tag_;
@@ -122,21 +127,16 @@ void Execution::start() {
   begin(*exchangePlan_, exchangeArguments_);
 }
 
-void Execution::startBody(const Prepared& prepared) {
+void Execution::startBody(Prepared& prepared) {
   const CollectiveCall& call = calls_[current_];
-  planned_ = call.descriptor.collective;
-  choice_ = prepared.choice;
-  plan_ = prepared.plan;
-  arguments_ = prepared.arguments;
-  arguments_.input = static_cast<const std::byte*>(call.input);
-  arguments_.output = static_cast<std::byte*>(call.output);
-  arguments_.peerInputs = peerInputs_.data();
-  arguments_.peerOutputs = peerOutputs_.data();
-  arguments_.tag = tag_;
+  last_ = &prepared;
+  prepared.arguments.input = static_cast<const std::byte*>(call.input);
+  prepared.arguments.output = static_cast<std::byte*>(call.output);
+  prepared.arguments.tag = tag_;
   context_.kernel = prepared.kernel;
   context_.gate = prepared.plan->flat().usesWindows ? &gate_ : nullptr;
   phase_ = Phase::body;
-  begin(*prepared.plan, arguments_);
+  begin(*prepared.plan, prepared.arguments);
 }
 
 // All ranks see the same offers, hence go the same way.
@@ -149,7 +149,10 @@ void Execution::endExchange() {
     peerOutputs_[static_cast<std::size_t>(rank)] = offer.output;
   }
   if (all) {
-    startBody(*prepared(calls_[current_], true).value());  // prepare() has made it
+    Prepared& direct = *prepared(calls_[current_], true).value();  // prepare() has made it
+    direct.arguments.peerInputs = peerInputs_.data();
+    direct.arguments.peerOutputs = peerOutputs_.data();
+    startBody(direct);
   } else if (table_.forced.of(calls_[current_].descriptor.collective).has_value()) {
     outcome_ = statusOf(choose(table_, factsOf(calls_[current_], false)));
     phase_ = Phase::done;
@@ -179,11 +182,11 @@ bool Execution::poll() {
 }
 
 std::uint64_t Execution::windowBytes() const {
-  if (plan_ == nullptr || !plan_->flat().usesWindows) return 0;
+  if (plan() == nullptr || !plan()->flat().usesWindows) return 0;
   std::uint64_t bytes = 0;
-  for (const FlatLane& lane : plan_->flat().lanes) {
-    for (std::uint32_t round = 0; round < arguments_.cut.rounds; ++round) {
-      const RoundCut cut = roundOf(arguments_.cut, round);
+  for (const FlatLane& lane : plan()->flat().lanes) {
+    for (std::uint32_t round = 0; round < cut().rounds; ++round) {
+      const RoundCut cut = roundOf(this->cut(), round);
       for (std::uint32_t s = 0; s < lane.program.nsteps; ++s) {
         const FlatStep& step = lane.program.steps[s];
         for (std::uint32_t r = 0; r < step.nruns; ++r) {
@@ -192,7 +195,8 @@ std::uint64_t Execution::windowBytes() const {
           for (std::uint32_t i = 0; i < std::uint32_t{step.nsources} + step.ndestinations; ++i) {
             const FlatOperand& operand = lane.program.operands[run.firstOperand + i];
             if (operand.where == Where::peerInput || operand.where == Where::peerOutput)
-              bytes += (extent.end - extent.begin) * arguments_.formBytes[static_cast<int>(operand.form)];
+              bytes +=
+                  (extent.end - extent.begin) * last_->arguments.formBytes[static_cast<int>(operand.form)];
           }
         }
       }

@@ -36,11 +36,18 @@ class Execution {
  public:
   Execution(int rank, int nranks, Planner& planner, const PlanTable& table, WindowGate gate);
 
-  // To be filled in by the caller, then prepare(): makes or finds the plan; nothing moves yet. After a
-  // failure the execution is as before. Then start(). (The call is written where it stays: copying what has
+  // To be filled in by the caller, then isPrepared() or prepare(): finds or makes the plan; nothing moves yet.
+  // After a failure the execution is as before. Then start(). (The call is written where it stays: copying what has
   // just been written in parts stalls the processor for longer than everything else here takes.)
   CollectiveCall& nextCall() { return calls_[1 - current_]; }
   Status prepare();
+  // True: an equal call was prepared before, and no more is to be done.
+  bool isPrepared() {
+    const CallDescriptor& call = nextCall().descriptor;
+    const std::uint64_t key = keyOf(call, false);
+    body_ = &entryOf(key, call.count);
+    return body_->isOf(key, call.count) && !nextCall().exchange;
+  }
   void start();
 
   // Fires all steps that can fire now; true if there were any.
@@ -56,11 +63,10 @@ class Execution {
 
   // Of the last call that was started.
   const CollectiveCall& call() const { return calls_[current_]; }
-  // Of the last call whose data moved.
-  Collective planned() const { return planned_; }
-  const Choice& choice() const { return choice_; }
-  const Plan* plan() const { return plan_; }
-  const Cut& cut() const { return arguments_.cut; }
+  // Of the last call whose data moved; plan() is null before the first.
+  const Plan* plan() const { return last_->plan; }
+  const Choice& choice() const { return last_->choice; }
+  const Cut& cut() const { return last_->arguments.cut; }
   std::uint64_t windowBytes() const;  // read from and written to peers' memory by this rank
 
  private:
@@ -75,14 +81,29 @@ class Execution {
     Plan* plan = nullptr;  // null: an empty entry
     std::uint64_t digest = 0;
     ReduceCopyFunction kernel = nullptr;
-    CallArguments arguments;  // without buffers and tag
+    CallArguments arguments;  // buffers and tag are the last call's
+
+    bool isOf(std::uint64_t otherKey, std::uint64_t otherCount) const {
+      return key == otherKey && count == otherCount && plan != nullptr;
+    }
   };
   static constexpr std::size_t kPrepared = 64;
 
+  // All facts of a call but its count, in one word: compared and hashed without going through memory.
+  static std::uint64_t keyOf(const CallDescriptor& call, bool windows) {
+    return static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.type) << 8 |
+           static_cast<std::uint64_t>(call.operation) << 16 | static_cast<std::uint64_t>(windows) << 24 |
+           static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32;
+  }
+  Prepared& entryOf(std::uint64_t key, std::uint64_t count) {
+    return prepared_[((key * 0xbf58476d1ce4e5b9u + count) * 0x9e3779b97f4a7c15u >> 40) % kPrepared];
+  }
+
   CallFacts factsOf(const CollectiveCall& call, bool windows) const;
-  Result<const Prepared*> prepared(const CollectiveCall& call, bool windows);
+  Result<Prepared*> prepared(const CollectiveCall& call, bool windows);
   Status fill(Prepared& entry, const CollectiveCall& call, bool windows);
-  void startBody(const Prepared& prepared);
+  void startExchange();
+  void startBody(Prepared& prepared);
   bool advanceLanes(bool& fired);
   void begin(Plan& plan, const CallArguments& arguments);
   void endExchange();
@@ -99,14 +120,12 @@ class Execution {
   int current_ = 0;
   std::uint32_t tag_ = 0;  // of the last start()
   std::vector<Prepared> prepared_;
-  const Prepared* body_ =
-      nullptr;  // of the call; with an exchange, the one without windows until all said yes
-  Collective planned_ = Collective::barrier;
-  Choice choice_;  // these two of the last call that was started; the kept entry may be another's by now
-  Plan* plan_ = nullptr;
+  std::uint64_t shapes_ = 0;  // given out, see CallArguments::shape
+  Prepared* body_ = nullptr;  // of the call; with an exchange, the one without windows until all said yes
+  Prepared replaced_;         // what last_ was, when its entry is another's by now
+  const Prepared* last_ = &replaced_;
   Plan* exchangePlan_ = nullptr;
   Plan* running_ = nullptr;
-  CallArguments arguments_;
   Phase phase_ = Phase::done;
   Status outcome_;
 
@@ -120,7 +139,8 @@ class Execution {
 // Polls until all are done. `events` hears, by the execution's place in the list:
 //   progressed(i)  it has fired
 //   finished(i)    it is done; true: a new call was begun on it
-//   idle(i)        nothing fired in a whole turn and it is not done; false: it is not polled again
+//   idle(i, rests) nothing fired in a whole turn and it is not done; false: it is not polled again.
+//                  `rests` for the last of them, which may give the core away for all
 template <class Events>
 void complete(std::span<Execution*> executions, Events& events) {
   std::size_t left = executions.size();
@@ -137,8 +157,10 @@ void complete(std::span<Execution*> executions, Events& events) {
       }
     }
     if (fired) continue;
+    const std::size_t stalled = left;
+    std::size_t asked = 0;
     for (std::size_t i = 0; i < executions.size(); ++i) {
-      if (executions[i] == nullptr || events.idle(i)) continue;
+      if (executions[i] == nullptr || events.idle(i, ++asked == stalled)) continue;
       executions[i] = nullptr;
       --left;
     }

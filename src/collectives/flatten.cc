@@ -2,6 +2,7 @@
 #include "collectives/flatten.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace tutti {
 namespace {
@@ -20,6 +21,7 @@ class Flattener {
   void addLane(const Lane& lane) {
     FlatLane& flatLane = flat_.lanes.emplace_back();
     ends_ = &flatLane.ends;
+    indices_.clear();
     std::vector<int> uses;
     std::uint32_t mostOperands = 1;
     const std::size_t firstStep = flat_.steps.size();
@@ -99,8 +101,6 @@ class Flattener {
     operand.form = place.form;
     if (place.where == Where::link) {
       operand.end = endOf(place, sends);
-      int& most = flat_.mostLinkBlocks[static_cast<int>(place.form)];
-      most = std::max(most, place.nblocks);
     } else {
       operand.segment = static_cast<std::uint32_t>((place.block + done) / schedule_.blocksPerSegment);
       operand.peer = static_cast<std::uint32_t>(place.peer < 0 ? 0 : place.peer);
@@ -116,16 +116,18 @@ class Flattener {
   }
 
   std::uint16_t endOf(const Place& place, bool sends) {
-    const LinkUse use{place.peer, place.channel, sends};
-    const auto found = std::find(ends_->begin(), ends_->end(), use);
-    const auto index = found - ends_->begin();
-    if (found == ends_->end()) ends_->push_back(use);
-    return static_cast<std::uint16_t>(index);
+    const std::uint64_t key = static_cast<std::uint64_t>(place.peer) << 32 |
+                              static_cast<std::uint64_t>(place.channel) << 1 |
+                              static_cast<std::uint64_t>(sends);
+    const auto [known, isNew] = indices_.try_emplace(key, static_cast<std::uint16_t>(ends_->size()));
+    if (isNew) ends_->push_back({place.peer, place.channel, sends});
+    return known->second;
   }
 
   const Schedule& schedule_;
   FlatSchedule& flat_;
   std::vector<LinkUse>* ends_ = nullptr;
+  std::unordered_map<std::uint64_t, std::uint16_t> indices_;  // in ends_, by peer, channel and direction
   std::vector<std::size_t> firstSteps_;
 };
 
@@ -136,6 +138,7 @@ std::unique_ptr<FlatSchedule> flatten(const Schedule& schedule) {
   flat->blocksPerSegment = schedule.blocksPerSegment;
   flat->scratchSegments = schedule.scratchSegments;
   flat->closed = schedule.closed;
+  flat->mostLinkBlocks = schedule.mostLinkBlocks;
   flat->lanes.reserve(schedule.lanes.size());
   Flattener flattener(schedule, *flat);
   for (const Lane& lane : schedule.lanes) flattener.addLane(lane);

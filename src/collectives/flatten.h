@@ -3,6 +3,7 @@
 // are contiguous in every operand.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -30,17 +31,37 @@ struct FlatSchedule {
   int blocksPerSegment = 1;
   int scratchSegments = 0;
   bool closed = false;
-  bool usesWindows = false;       // some place is a peer's input or output
-  bool singleRuns = true;         // every step is one run: messages may travel as lines
-  bool oneMessagePerLink = true;  // each end is used once per round
-  // Largest number of blocks that a link place holds, by form; 0 when no message carries data in that form.
-  int mostLinkBlocks[3] = {0, 0, 0};
+  bool usesWindows = false;                       // some place is a peer's input or output
+  bool singleRuns = true;                         // every step is one run: messages may travel as lines
+  bool oneMessagePerLink = true;                  // each end is used once per round
+  std::array<int, 3> mostLinkBlocks = {0, 0, 0};  // as the schedule says: over all ranks
 
   // Storage of the programs.
   std::vector<FlatStep> steps;
   std::vector<FlatRun> runs;
   std::vector<FlatOperand> operands;
   std::vector<FlatEnd> stepEnds;
+};
+
+// Room for what kernels/fit.h works out of a schedule.
+class FitStorage {
+ public:
+  explicit FitStorage(const FlatSchedule& flat)
+      : flat_(flat),
+        words_(flat.operands.size() + flat.runs.size() + flat.stepEnds.size() + flat.steps.size()) {}
+
+  LaneFit of(const FlatLane& lane) {
+    LaneFit fit;
+    fit.offsets = words_.data();
+    fit.runElements = fit.offsets + flat_.operands.size();
+    fit.messageBytes = fit.runElements + flat_.runs.size();
+    fit.stepElements = fit.messageBytes + flat_.stepEnds.size() + (lane.program.steps - flat_.steps.data());
+    return fit;
+  }
+
+ private:
+  const FlatSchedule& flat_;
+  std::vector<std::uint64_t> words_;
 };
 
 // The programs point into the object, so it stays where it is.

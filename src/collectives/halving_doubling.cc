@@ -99,7 +99,11 @@ bool keepsPartials(const Fold& fold, int rank) {
 
 Schedule buildAllReduce(const ScheduleRequest& request) {
   const Fold fold(request.nranks);
-  Schedule schedule = frameOf(request, fold.numbers * request.channels);
+  // A surplus rank gives everything, and its neighbour's half is a sum already in the first level.
+  const int half = fold.numbers / 2;
+  const LinkBlocks most = fold.surplus > 0 ? LinkBlocks{.raw = fold.numbers, .partial = half, .result = half}
+                                           : LinkBlocks{.raw = half, .partial = half / 2, .result = half};
+  Schedule schedule = frameOf(request, fold.numbers * request.channels, most);
   schedule.closed = true;  // every exchange goes both ways
   schedule.scratchSegments = keepsPartials(fold, request.rank) ? request.channels : 0;
   for (int channel = 0; channel < request.channels; ++channel) {
@@ -115,7 +119,15 @@ Schedule buildReduceScatter(const ScheduleRequest& request) {
   const Fold fold(request.nranks);
   const int rank = request.rank;
   const int v = fold.numberOf(rank);
-  Schedule schedule = frameOf(request, 1);
+  // A surplus rank gives everything, and its neighbour a sum of the other half: the upper one, which stands
+  // for `half` ranks as long as all neighbours are in the lower half; else also the lower one, two ranks a
+  // number.
+  const int half = fold.numbers / 2;
+  const LinkBlocks most = fold.surplus > 0 ? LinkBlocks{.raw = request.nranks,
+                                                        .partial = fold.surplus > half ? fold.numbers : half,
+                                                        .result = 1}
+                                           : LinkBlocks{.raw = half, .partial = half / 2};
+  Schedule schedule = frameOf(request, 1, most);
   schedule.closed = true;  // every exchange goes both ways
   Lane& lane = schedule.lanes.emplace_back();
   const auto link = [](int peer, Form form, Range range) {

@@ -17,8 +17,9 @@ struct HostContext {
 
   ReduceCopyFunction kernel = nullptr;
   bool suspicious = false;
-  WindowGate* gate = nullptr;  // while a schedule on windows runs
-  bool abandoned = false;      // the gate was shut in the middle of a step
+  WindowGate* gate = nullptr;                    // while a schedule on windows runs
+  bool abandoned = false;                        // the gate was shut in the middle of a step
+  std::uint64_t streamFrom = ~std::uint64_t{0};  // bytes of a step on windows; see streaming.h
 
   static constexpr std::uint32_t tid() { return 0; }
   static constexpr std::uint32_t ntid() { return 1; }
@@ -39,11 +40,23 @@ struct HostContext {
       reduceCopyGated(reduction, sources, nsources, destinations, ndestinations, count);
   }
 
+  // In place: what is about to be written has just been read, and is in the cache.
+  static bool isAmong(const void* data, const Source* sources, int nsources) {
+    for (int i = 0; i < nsources; ++i) {
+      if (sources[i].data == data) return true;
+    }
+    return false;
+  }
+
   // Piece by piece, so that a rank that leaves a broken call waits for one piece at most.
   void reduceCopyGated(const Reduction& reduction, Source* sources, int nsources, Destination* destinations,
                        int ndestinations, std::uint64_t count) {
     constexpr std::uint64_t kPieceBytes = 1 << 20;
     const std::uint64_t piece = kPieceBytes / bytesOf(reduction.type);
+    const bool streams =
+        count * bytesOf(reduction.type) * static_cast<std::uint64_t>(nsources + ndestinations) >= streamFrom;
+    for (int i = 0; i < ndestinations; ++i)
+      destinations[i].streaming = streams && !isAmong(destinations[i].data, sources, nsources);
     for (;;) {
       if (!gate->enter()) {
         abandoned = true;

@@ -6,7 +6,7 @@
 namespace tutti {
 
 Schedule buildNone(const ScheduleRequest& request) {
-  Schedule schedule = frameOf(request, 1);
+  Schedule schedule = frameOf(request, 1, {});
   schedule.closed = true;
   if (request.collective == Collective::barrier) return schedule;
   const Form form = reduces(request.collective) ? Form::result : Form::raw;

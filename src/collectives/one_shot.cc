@@ -86,9 +86,10 @@ void addBarrier(Lane& lane, const ScheduleRequest& request) {
 }  // namespace
 
 Schedule buildOneShot(const ScheduleRequest& request) {
-  Schedule schedule = frameOf(request, request.collective == Collective::barrier ? 1 : request.channels);
+  const bool barrier = request.collective == Collective::barrier;
+  Schedule schedule = frameOf(request, barrier ? 1 : request.channels, {.raw = !barrier});
   schedule.closed = !isRooted(request.collective);  // everybody hears from everybody, unless there is a root
-  if (request.collective == Collective::barrier) {
+  if (barrier) {
     addBarrier(schedule.lanes.emplace_back(), request);
     return schedule;
   }

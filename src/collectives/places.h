@@ -42,10 +42,18 @@ inline Place peerOutput(int peer, Form form, int block, int nblocks = 1) {
 
 namespace tutti {
 
+// Schedule::mostLinkBlocks by name. The checker compares it with the messages.
+struct LinkBlocks {
+  int raw = 0;
+  int partial = 0;
+  int result = 0;
+};
+
 // A schedule without lanes whose segments are those of the collective.
-inline Schedule frameOf(const ScheduleRequest& request, int blocksPerSegment) {
+inline Schedule frameOf(const ScheduleRequest& request, int blocksPerSegment, const LinkBlocks& most) {
   Schedule schedule;
   schedule.blocksPerSegment = blocksPerSegment;
+  schedule.mostLinkBlocks = {most.raw, most.partial, most.result};
   schedule.inputSegments = inputSegmentsOf(request.collective, request.nranks);
   schedule.outputSegments = outputSegmentsOf(request.collective, request.nranks);
   return schedule;

@@ -9,21 +9,6 @@
 #include "kernels/advance-inl.h"
 
 namespace tutti {
-namespace {
-
-// Of all ranks, because they must cut a call alike: a leaf of a chain sends raw blocks only, and the rank
-// behind it wider partial sums.
-std::array<int, 3> mostLinkBlocksOf(ScheduleRequest request) {
-  std::array<int, 3> most = {0, 0, 0};
-  for (request.rank = 0; request.rank < request.nranks; ++request.rank) {
-    const std::unique_ptr<FlatSchedule> flat = flatten(buildSchedule(request));
-    for (std::size_t form = 0; form < most.size(); ++form)
-      most[form] = std::max(most[form], flat->mostLinkBlocks[form]);
-  }
-  return most;
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Plan>> Plan::make(const ScheduleRequest& request, MailboxFormat format,
                                          LinkSource& links) {
@@ -31,7 +16,6 @@ Result<std::unique_ptr<Plan>> Plan::make(const ScheduleRequest& request, Mailbox
   plan->request_ = request;
   plan->format_ = format;
   plan->flat_ = flatten(buildSchedule(request));
-  plan->mostLinkBlocks_ = mostLinkBlocksOf(request);
   const FlatSchedule& flat = *plan->flat_;
   plan->messageBytes_ = format == MailboxFormat::lines ? links.lineBytes() : links.slotBytes();
   if (format == MailboxFormat::lines && !(flat.closed && flat.singleRuns && flat.oneMessagePerLink))
@@ -56,6 +40,7 @@ Result<std::unique_ptr<Plan>> Plan::make(const ScheduleRequest& request, Mailbox
         stride * static_cast<std::uint64_t>(flat.scratchSegments));
 
   operands = ends = 0;
+  plan->fits_ = std::make_unique<FitStorage>(flat);
   plan->ends_.reserve(flat.lanes.size());
   for (const FlatLane& flatLane : flat.lanes) {
     auto& laneEnds = plan->ends_.emplace_back();
@@ -66,7 +51,9 @@ Result<std::unique_ptr<Plan>> Plan::make(const ScheduleRequest& request, Mailbox
     }
     LaneState& lane = plan->lanes_.emplace_back();
     lane.program = &flatLane.program;
+    lane.fit = plan->fits_->of(flatLane);
     lane.ends = laneEnds.data();
+    lane.format = format;
     lane.scratch = plan->scratch_.get();
     lane.scratchStride = stride;
     lane.sources = plan->sources_.data() + operands;
@@ -83,11 +70,11 @@ Result<std::unique_ptr<Plan>> Plan::make(const ScheduleRequest& request, Mailbox
 // wider than four times the raw one. Lines are not cut, so one sub-block may be a whole message.
 std::uint64_t Plan::scratchStride() const {
   std::uint64_t blockBytes = 4 * messageBytes_;
-  for (std::size_t form = 0; form < mostLinkBlocks_.size() && format_ == MailboxFormat::slots; ++form) {
+  const std::array<int, 3>& most = flat_->mostLinkBlocks;
+  for (std::size_t form = 0; form < most.size() && format_ == MailboxFormat::slots; ++form) {
     const std::uint64_t wider = static_cast<Form>(form) == Form::partial ? 1 : 4;
-    if (mostLinkBlocks_[form] != 0)
-      blockBytes =
-          std::min(blockBytes, wider * messageBytes_ / static_cast<std::uint64_t>(mostLinkBlocks_[form]));
+    if (most[form] != 0)
+      blockBytes = std::min(blockBytes, wider * messageBytes_ / static_cast<std::uint64_t>(most[form]));
   }
   return blockBytes * static_cast<std::uint64_t>(flat_->blocksPerSegment);
 }
@@ -97,8 +84,8 @@ Result<Cut> Plan::cut(std::uint64_t count, const std::uint32_t (&formBytes)[3],
   std::uint64_t capacity = 0;
   const std::uint64_t most = slotBytes == 0 ? messageBytes_ : std::min(slotBytes, messageBytes_);
   if (format_ == MailboxFormat::slots) {
-    for (std::size_t form = 0; form < mostLinkBlocks_.size(); ++form) {
-      const auto blocks = static_cast<std::uint64_t>(mostLinkBlocks_[form]);
+    for (std::size_t form = 0; form < flat_->mostLinkBlocks.size(); ++form) {
+      const auto blocks = static_cast<std::uint64_t>(flat_->mostLinkBlocks[form]);
       if (blocks == 0) continue;
       const std::uint64_t fits = most / (blocks * formBytes[form]);
       if (fits == 0)

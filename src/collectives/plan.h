@@ -2,7 +2,6 @@
 // kept, so a call that has been made before allocates nothing.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -38,8 +37,8 @@ class Plan {
   MailboxFormat format_ = MailboxFormat::slots;
   std::uint64_t messageBytes_ = 0;
   std::unique_ptr<FlatSchedule> flat_;
-  std::array<int, 3> mostLinkBlocks_ = {0, 0, 0};  // by form, over the schedules of all ranks
-  std::vector<std::vector<MailboxEnd*>> ends_;     // by lane; the lanes point into it
+  std::unique_ptr<FitStorage> fits_;
+  std::vector<std::vector<MailboxEnd*>> ends_;  // by lane; the lanes point into it
   std::vector<Source> sources_;
   std::vector<Destination> destinations_;
   std::unique_ptr<std::byte[]> staging_;

@@ -68,7 +68,8 @@ Schedule buildDoublingAllGather(const ScheduleRequest& request) {
   const Fold fold(request.nranks);
   const int v = fold.numberOf(request.rank);
   const int rank = request.rank;
-  Schedule schedule = frameOf(request, 1);
+  // In the last level each half sends what it has; the lower one has the larger groups.
+  Schedule schedule = frameOf(request, 1, {.raw = fold.ranksIn(0, fold.numbers / 2)});
   schedule.closed = true;  // every exchange goes both ways
   Lane& lane = schedule.lanes.emplace_back();
   // The segments of the numbers [first, first + count), at this end of a link or in the output.
@@ -114,13 +115,14 @@ Schedule buildDoublingAllGather(const ScheduleRequest& request) {
 Schedule buildRecursiveDoubling(const ScheduleRequest& request) {
   if (request.collective == Collective::allGather) return buildDoublingAllGather(request);
   const bool barrier = request.collective == Collective::barrier;
-  Schedule schedule = frameOf(request, barrier ? 1 : request.channels);
+  const Fold fold(request.nranks);
+  const LinkBlocks most = {.raw = 1, .partial = request.nranks > 2, .result = fold.surplus > 0};
+  Schedule schedule = frameOf(request, barrier ? 1 : request.channels, barrier ? LinkBlocks{} : most);
   schedule.closed = true;  // every exchange goes both ways; a barrier is heard by all
   if (barrier) {
     addBarrierLane(schedule.lanes.emplace_back(), request);
     return schedule;
   }
-  const Fold fold(request.nranks);
   const bool keepsPartials =
       !fold.isSurplus(request.rank) && (fold.numbers > 2 || fold.isFolded(fold.numberOf(request.rank)));
   schedule.scratchSegments = keepsPartials ? request.channels : 0;

@@ -77,7 +77,9 @@ void addAllGatherLane(Lane& lane, const Ring& ring, int channels) {
 
 Schedule buildRing(const ScheduleRequest& request) {
   const bool parts = request.collective == Collective::allReduce;
-  Schedule schedule = frameOf(request, parts ? request.nranks * request.channels : request.channels);
+  const bool sums = reduces(request.collective) && request.nranks > 2;  // two ranks finish what they receive
+  Schedule schedule = frameOf(request, parts ? request.nranks * request.channels : request.channels,
+                              {.raw = 1, .partial = sums, .result = parts});
   schedule.closed = true;  // every block has been at every rank before the last step
   for (int channel = 0; channel < request.channels; ++channel) {
     const Ring ring = ringOf(request, channel);

@@ -15,6 +15,7 @@
 //      sub-block number (block % blocksPerSegment), hence the same number of elements.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,10 @@ struct Schedule {
   // The peers' windows may be touched from the first step on, because an exchange of window descriptors
   // (itself a closed schedule) always runs before it.
   bool afterExchange = false;
+  // Blocks of the largest message by form; 0 when none carries data in that form. Over the schedules of all
+  // ranks, because they must cut a call alike: a leaf of a chain sends raw blocks only, and the rank behind
+  // it wider partial sums.
+  std::array<int, 3> mostLinkBlocks = {0, 0, 0};
 
   bool operator==(const Schedule&) const = default;
 };

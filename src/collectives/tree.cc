@@ -34,6 +34,10 @@ std::vector<Place> spread(const TreeNode& node, int channel, int block, Form for
 
 }  // namespace
 
+LinkBlocks treeLinkBlocks(Collective collective, bool sums) {
+  return {.raw = 1, .partial = reduces(collective) && sums, .result = collective == Collective::allReduce};
+}
+
 void addTreeLanes(Schedule& schedule, Collective collective, const TreeNode& node, int channel, int block) {
   const bool root = node.parent < 0;
   const Form form = reduces(collective) ? Form::result : Form::raw;

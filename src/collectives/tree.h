@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "collectives/places.h"
 #include "collectives/schedule.h"
 
 namespace tutti {
@@ -21,6 +22,9 @@ struct TreeNode {
 
   bool leaf() const { return before.empty() && after.empty(); }
 };
+
+// What frameOf wants to know; `sums` when some rank but the root has children.
+LinkBlocks treeLinkBlocks(Collective collective, bool sums);
 
 // Adds the lanes of one rank that reduce, broadcast or all-reduce `block` over the tree's links on `channel`.
 // In an all-reduce a climbing lane and a descending one, so that rounds overlap; at the root they are one

@@ -9,7 +9,7 @@ namespace tutti {
 Schedule buildTwoShot(const ScheduleRequest& request) {
   const int n = request.nranks;
   const int rank = request.rank;
-  Schedule schedule = frameOf(request, n * request.channels);
+  Schedule schedule = frameOf(request, n * request.channels, {.raw = 1, .result = 1});
   schedule.closed = true;  // everybody hears from everybody
   for (int channel = 0; channel < request.channels; ++channel) {
     Lane& lane = schedule.lanes.emplace_back();

@@ -58,7 +58,7 @@ bool cutsVector(Collective collective) {
 
 Schedule buildTwoShotWindow(const ScheduleRequest& request) {
   const int parts = cutsVector(request.collective) ? request.nranks : 1;
-  Schedule schedule = frameOf(request, parts * request.channels);
+  Schedule schedule = frameOf(request, parts * request.channels, {});
   schedule.afterExchange = true;
   schedule.closed = true;
   for (int channel = 0; channel < request.channels; ++channel) {

@@ -2,8 +2,6 @@
 // model.
 #include "runtime/board.h"
 
-#include "base/memory_order.h"
-
 namespace tutti {
 
 void Board::announce(const CallDescriptor& call) {
@@ -27,6 +25,10 @@ void Board::leave() {
 
 std::uint64_t Board::calls() const {
   return loadAcquire(&calls_);
+}
+
+std::uint64_t Board::finished() const {
+  return loadAcquire(&finished_);
 }
 
 bool Board::hasLeft() const {

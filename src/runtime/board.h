@@ -7,22 +7,28 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/cache_lines.h"
 #include "base/call_descriptor.h"
+#include "base/memory_order.h"
 
 namespace tutti {
 
-class Board {
+class alignas(kApart) Board {
  public:
   static constexpr std::uint64_t kLines = 64;
 
   // By the rank that owns the board, one call after the other.
   void announce(const CallDescriptor& call);
 
+  // By the owner: it has ended all calls that it has announced.
+  void finish() { storeRelease(&finished_, loadRelaxed(&calls_)); }
+
   // By the owner: it makes no more calls.
   void leave();
 
-  // The number of calls announced so far. Any thread.
+  // The number of calls announced so far, and of those that have ended. Any thread.
   std::uint64_t calls() const;
+  std::uint64_t finished() const;
   bool hasLeft() const;
 
   // The call with that number; nothing when it has not been made yet, or its line has been used again. Any
@@ -38,6 +44,7 @@ class Board {
 
   std::array<Line, kLines> lines_;
   alignas(64) std::uint64_t calls_ = 0;
+  std::uint64_t finished_ = 0;
   std::uint64_t left_ = 0;
 };
 

@@ -32,19 +32,33 @@ std::string rankList(const std::vector<int>& ranks) {
 // What the boards say about one call.
 struct RollCall::View {
   std::map<std::string, std::vector<int>> groups;  // ranks by the text of the call they made
-  std::vector<int> missing;                        // have not come to it
+  std::map<std::string, std::vector<int>> behind;  // are still in an earlier one
+  std::vector<int> missing;                        // have not come to it, and are in no other
   std::vector<int> left;                           // and never will
   std::vector<int> past;  // have made it so long ago that their board has forgotten it
 
   bool differ() const { return groups.size() > 1; }
+  bool allThere() const { return missing.empty() && behind.empty(); }
 
   std::string text() const {
     std::string text;
     const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
-    std::vector<std::pair<std::vector<int>, std::string>> ordered;
-    for (const auto& [call, ranks] : groups) ordered.emplace_back(ranks, call);
-    std::sort(ordered.begin(), ordered.end());
-    for (const auto& [ranks, call] : ordered) add(fmt::format("{}: {}", rankList(ranks), call));
+    const auto addAll = [&add](const std::map<std::string, std::vector<int>>& calls, const char* state) {
+      constexpr std::size_t kMost = 16;  // of many texts nobody reads more
+      std::vector<std::pair<std::vector<int>, std::string>> ordered;
+      for (const auto& [call, ranks] : calls) ordered.emplace_back(ranks, call);
+      std::sort(ordered.begin(), ordered.end());
+      std::size_t others = 0;
+      for (std::size_t i = 0; i < ordered.size(); ++i) {
+        if (i < kMost)
+          add(fmt::format("{}: {}{}", rankList(ordered[i].first), state, ordered[i].second));
+        else
+          others += ordered[i].first.size();
+      }
+      if (others != 0) add(fmt::format("{} more ranks: {}other calls", others, state));
+    };
+    addAll(groups, "");
+    addAll(behind, "still in ");
     if (!past.empty()) add(fmt::format("{}: many calls further on", rankList(past)));
     if (!missing.empty()) add(fmt::format("{}: not there yet", rankList(missing)));
     if (!left.empty()) add(fmt::format("{}: finalized or destroyed its communicator before", rankList(left)));
@@ -75,8 +89,14 @@ RollCall::View RollCall::look(std::uint64_t sequence) const {
   for (int rank = 0; rank < nranks(); ++rank) {
     const Board& board = *boards_[static_cast<std::size_t>(rank)];
     const bool gone = board.hasLeft();  // before the count: a rank that left has announced all it ever will
-    if (board.calls() <= sequence) {
-      (gone ? view.left : view.missing).push_back(rank);
+    const std::uint64_t finished = board.finished();
+    const std::uint64_t calls = board.calls();
+    if (calls <= sequence) {
+      const auto earlier = calls > finished ? board.read(calls - 1) : std::nullopt;
+      if (earlier)
+        view.behind[describe(*earlier)].push_back(rank);
+      else
+        (gone ? view.left : view.missing).push_back(rank);
     } else if (const auto call = board.read(sequence)) {
       view.groups[describe(*call)].push_back(rank);
     } else {
@@ -104,19 +124,15 @@ void RollCall::investigate(int rank, const CallDescriptor& call, bool suspicious
                            Clock::duration stalledFor) {
   const View view = look(firstDifference(call.sequence));
   if (view.differ()) {
-    if (!view.missing.empty() && stalledFor < kSuspicionAfter + kGrace) return;
-    breakWith(
-        Status(Code::mismatch,
-               fmt::format("communicator {}: ranks made different calls where all must make the same. {}. "
-                           "Make the calls equal, then build a new communicator",
-                           communicator_, view.text())));
+    if (!view.allThere() && stalledFor < kSuspicionAfter + kGrace) return;
+    breakForMismatch(view);
   } else if (!view.left.empty()) {
     breakWith(
         Status(Code::remoteError,
                fmt::format("communicator {}: {} cannot complete, because not all ranks will make it. {}. "
                            "All ranks make all calls before they finalize or destroy",
                            communicator_, describe(call), view.text())));
-  } else if (suspicious && view.missing.empty() && stalledFor >= kSuspicionAfter + kGrace) {
+  } else if (suspicious && view.allThere() && stalledFor >= kSuspicionAfter + kGrace) {
     breakWith(Status(
         Code::internalError,
         fmt::format("communicator {}: rank {} met a message that does not belong to {}, although all "
@@ -125,15 +141,29 @@ void RollCall::investigate(int rank, const CallDescriptor& call, bool suspicious
   }
 }
 
+void RollCall::breakForMismatch(const View& view) {
+  breakWith(
+      Status(Code::mismatch,
+             fmt::format("communicator {}: ranks made different calls where all must make the same. {}. "
+                         "Make the calls equal, then build a new communicator",
+                         communicator_, view.text())));
+}
+
+void RollCall::compareLast(const CallDescriptor& last) {
+  for (const auto& board : boards_) {
+    const auto call = board->read(last.sequence);
+    if (call && *call != last) return breakForMismatch(look(last.sequence));
+  }
+}
+
 void RollCall::giveUp(int rank, const CallDescriptor& call, std::chrono::milliseconds deadline) {
   const View view = look(firstDifference(call.sequence));
   std::vector<int> absent = view.missing;
   absent.insert(absent.end(), view.left.begin(), view.left.end());
-  std::string who = absent.empty()
-                        ? std::string(
-                              "All ranks made the call but the data stopped moving: a rank is frozen "
-                              "or very slow")
-                        : fmt::format("Missing: {}", rankList(absent));
+  std::string who = !absent.empty() ? fmt::format("Missing: {}", rankList(absent))
+                    : view.behind.empty()
+                        ? "All ranks made the call but the data stopped moving: a rank is frozen or very slow"
+                        : "All ranks are in this call or an earlier one, but a rank is frozen or very slow";
   breakWith(Status(
       view.differ() ? Code::mismatch : Code::timeout,
       fmt::format("communicator {}: {} did not complete within {} ms on rank {}. {}. Seen: {}. Find out "

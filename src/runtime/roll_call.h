@@ -44,6 +44,10 @@ class RollCall {
   // can name all of them. `stalledFor`: since the last progress. `suspicious`: a foreign message was seen.
   void investigate(int rank, const CallDescriptor& call, bool suspicious, Clock::duration stalledFor);
 
+  // For a rank that makes no more calls after `last`, which nobody waits for: ranks can differ in it and all
+  // complete it. Breaks the communicator if it knows of a difference.
+  void compareLast(const CallDescriptor& last);
+
   // For a rank whose deadline has passed in `call`: breaks the communicator, naming who is missing.
   void giveUp(int rank, const CallDescriptor& call, std::chrono::milliseconds deadline);
 
@@ -53,6 +57,7 @@ class RollCall {
  private:
   struct View;
   View look(std::uint64_t sequence) const;
+  void breakForMismatch(const View& view);
   // The first call up to that one, as far as boards remember, that ranks made differently; else that one.
   std::uint64_t firstDifference(std::uint64_t sequence) const;
 

@@ -1,22 +1,24 @@
 // The slow side of waiting.
 #include "runtime/watch.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <thread>
 
 namespace tutti {
 
-bool outnumberCores(int nranks) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
-    return nranks > static_cast<int>(std::thread::hardware_concurrency());
-  return nranks > CPU_COUNT(&allowed);
+// A nap is the one place where a thread that is being cancelled would end, in the middle of a call.
+void nap(std::chrono::microseconds time) {
+  int state = 0;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+  std::this_thread::sleep_for(time);
+  pthread_setcancelstate(state, nullptr);
 }
 
-bool Watch::pause(const CallDescriptor& call, bool suspicious) {
+bool Watch::pause(const CallDescriptor& call, bool suspicious, bool rests) {
   using namespace std::chrono_literals;
+  spins_ = policy_.cores == nullptr || policy_.cores->suffice();
   const Clock::time_point now = Clock::now();
   if (began_ == Clock::time_point()) began_ = now;
   if (stalled_ == Clock::time_point()) stalled_ = now;
@@ -30,13 +32,14 @@ bool Watch::pause(const CallDescriptor& call, bool suspicious) {
   }
   if (now - began_ >= policy_.deadline) rollCall_.giveUp(rank_, call, policy_.deadline);
   if (rollCall_.poison() != 0) return false;
+  if (!rests) return true;
 
   // Up to here nothing was given away. A peer that computes for long leaves the core to others.
   constexpr Clock::duration kSpinFor = 200us;
   constexpr Clock::duration kYieldFor = 5ms;
   if (stalled >= kYieldFor)
-    std::this_thread::sleep_for(stalled >= 100ms ? 1ms : 50us);
-  else if (!policy_.spins || stalled >= kSpinFor)
+    nap(stalled >= 100ms ? 1ms : 50us);
+  else if (!spins_ || stalled >= kSpinFor)
     sched_yield();
   return true;
 }

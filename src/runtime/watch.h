@@ -7,17 +7,15 @@
 #include <cstdint>
 
 #include "base/call_descriptor.h"
+#include "runtime/cores.h"
 #include "runtime/roll_call.h"
 
 namespace tutti {
 
 struct WaitPolicy {
-  bool spins = true;  // false: more ranks than cores, a spinning rank holds up the one it waits for
+  const Cores* cores = nullptr;  // null: enough for all ranks
   std::chrono::milliseconds deadline{30 * 60 * 1000};
 };
-
-// True when the process may use fewer cores than `nranks`.
-bool outnumberCores(int nranks);
 
 class Watch {
  public:
@@ -36,21 +34,23 @@ class Watch {
   }
 
   // After a turn in which nothing moved. False: the communicator is broken, and rollCall.cause() tells why.
-  bool idle(const CallDescriptor& call, bool suspicious) {
+  // `rests`: it may yield or nap; false for a thread that has other ranks to look after.
+  bool idle(const CallDescriptor& call, bool suspicious, bool rests = true) {
     if (rollCall_.poison() != 0) return false;
-    if (++idles_ % kTurns != 0 && policy_.spins && !suspicious) return true;
-    return pause(call, suspicious);
+    if (++idles_ % kTurns != 0 && spins_ && !suspicious) return true;
+    return pause(call, suspicious, rests);
   }
 
  private:
   using Clock = RollCall::Clock;
   static constexpr std::uint32_t kTurns = 128;
 
-  bool pause(const CallDescriptor& call, bool suspicious);
+  bool pause(const CallDescriptor& call, bool suspicious, bool rests);
 
   RollCall& rollCall_;
   const int rank_;
   const WaitPolicy policy_;
+  bool spins_ = true;  // found out when it matters
   std::uint32_t idles_ = 0;
   Clock::time_point began_;    // of waiting in this call; the epoch: not yet
   Clock::time_point stalled_;  // since the last progress

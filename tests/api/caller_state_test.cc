@@ -1,9 +1,15 @@
 // What the calling thread has set does not change a result, and is found again afterwards: rounding mode,
-// flush to zero, denormals are zero, unmasked exceptions, errno-like state of the error text.
+// flush to zero, denormals are zero, unmasked exceptions, errno-like state of the error text. And a cancellation
+// that is due waits.
 #include <gtest/gtest.h>
 
+#include <pthread.h>
+
+#include <atomic>
 #include <cfenv>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "tests/support/communicators.h"
@@ -103,6 +109,31 @@ TEST(FloatingPointUnit, OneRankMayDiffer) {
     }
   });
   for (const auto& buffer : buffers) EXPECT_EQ(buffer, buffers[0]);
+}
+
+// A thread that is cancelled while it waits ends after the call, with its peers served.
+TEST(Cancellation, WaitsForTheEndOfTheCall) {
+  const Communicators comms(2);
+  struct Waiter {
+    tuttiComm_t comm;
+    std::atomic<int> result{-1};
+  } waiter{comms[0]};
+  pthread_t thread;
+  const auto wait = [](void* argument) -> void* {
+    auto& mine = *static_cast<Waiter*>(argument);
+    mine.result = tuttiBarrier(mine.comm, nullptr);
+    for (;;) pthread_testcancel();
+  };
+  ASSERT_EQ(pthread_create(&thread, nullptr, wait, &waiter), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));  // it naps by now
+  ASSERT_EQ(pthread_cancel(thread), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(waiter.result, -1);
+  EXPECT_EQ(tuttiBarrier(comms[1], nullptr), tuttiSuccess);
+  void* ending = nullptr;
+  ASSERT_EQ(pthread_join(thread, &ending), 0);
+  EXPECT_EQ(ending, PTHREAD_CANCELED);
+  EXPECT_EQ(waiter.result, tuttiSuccess);
 }
 
 }  // namespace

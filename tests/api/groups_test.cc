@@ -158,6 +158,8 @@ TEST(Group, RefusedCallBeginsNothingAndPeersGoOn) {
     EXPECT_EQ(tuttiGroupEnd(), tuttiInvalidArgument);  // the first refusal
     const std::string text = tuttiGetLastError(nullptr);
     EXPECT_NE(text.find("nothing of the group was begun"), std::string::npos) << text;
+    EXPECT_NE(text.find("tuttiAllReduce on rank 1 of 3 of communicator "), std::string::npos) << text;
+    EXPECT_NE(text.find("send buffer is NULL"), std::string::npos) << text;
     EXPECT_EQ(buffers[0], std::vector<int>(kCount, 1));
     EXPECT_EQ(more[0], std::vector<int>(kCount, 1));
   }
@@ -206,12 +208,115 @@ TEST(Group, MismatchStaysWithItsCommunicator) {
     EXPECT_EQ(tuttiBarrier(bad[rank], nullptr), tuttiBroken);
   }
   EXPECT_TRUE(works(good));
+}
+
+// One call on each of two communicators, the first of which cannot be used any more when the group ends. A
+// peer waits in the other, which must run.
+class GroupWithABrokenOne : public testing::Test {
+ protected:
+  ~GroupWithABrokenOne() override {
+    if (peer_.joinable()) peer_.join();
+  }
+
+  void note() {
+    peer_ = std::thread([this] { EXPECT_EQ(addInPlace(buffers_[1], good_[1]), tuttiSuccess); });
+    tuttiGroupStart();
+    EXPECT_EQ(addInPlace(more_, bad_[0]), tuttiSuccess);
+    EXPECT_EQ(addInPlace(buffers_[0], good_[0]), tuttiSuccess);
+    EXPECT_EQ(addInPlace(more_, bad_[0]), tuttiSuccess);
+  }
+  // Answers the text.
+  std::string end(tuttiResult_t expected) {
+    EXPECT_EQ(tuttiGroupEnd(), expected);
+    const std::string text = tuttiGetLastError(nullptr);
+    peer_.join();
+    for (const auto& buffer : buffers_) EXPECT_EQ(buffer, std::vector<int>(kCount, 3));
+    EXPECT_TRUE(works(good_));
+    EXPECT_EQ(text.find("tuttiGroupEnd on rank 0 of 2 of communicator bad: "), 0u) << text;
+    return text;
+  }
+
+  static tuttiConfig_t named(const char* name) {
+    tuttiConfig_t config = configOf(10'000);
+    config.name = name;
+    return config;
+  }
+
+  const Communicators good_{2, named("good")};
+  Communicators bad_{2, named("bad")};
+  std::vector<std::vector<int>> buffers_ = ones(2);
+  std::vector<int> more_ = std::vector<int>(10, 1);
+  std::thread peer_;
+};
+
+TEST_F(GroupWithABrokenOne, BrokenBefore) {
+  EXPECT_EQ(tuttiCommAbort(bad_.take(1)), tuttiSuccess);
+  note();
+  const std::string text = end(tuttiRemoteError);  // the first cause, as a single call would
+  EXPECT_NE(text.find("rank 1 called tuttiCommAbort"), std::string::npos) << text;
+  EXPECT_EQ(tuttiBarrier(bad_[0], nullptr), tuttiBroken);
+}
+
+TEST_F(GroupWithABrokenOne, BrokenAndSaidSoBefore) {
+  EXPECT_EQ(tuttiCommAbort(bad_.take(1)), tuttiSuccess);
+  EXPECT_EQ(tuttiBarrier(bad_[0], nullptr), tuttiRemoteError);
+  note();
+  end(tuttiBroken);
+}
+
+TEST_F(GroupWithABrokenOne, AbortedSinceTheNote) {
+  note();
+  std::thread([this] { EXPECT_EQ(tuttiCommAbort(bad_.take(0)), tuttiSuccess); }).join();
+  const std::string text = end(tuttiBroken);
+  EXPECT_NE(text.find("aborted or destroyed"), std::string::npos) << text;
+  EXPECT_NE(text.find("rank 0 called tuttiCommAbort"), std::string::npos) << text;
+}
+
+TEST_F(GroupWithABrokenOne, DestroyedSinceTheNote) {
+  note();
+  std::thread([this] { EXPECT_EQ(tuttiCommDestroy(bad_.take(0)), tuttiSuccess); }).join();
+  const std::string text = end(tuttiBroken);
+  EXPECT_NE(text.find("was destroyed after"), std::string::npos) << text;
+}
+
+// A group that is refused as a whole does not use up the first cause of a broken communicator.
+TEST_F(GroupWithABrokenOne, IsNotAskedByARefusedGroup) {
+  const Communicators finalized(1, named("finalized"));
+  EXPECT_EQ(tuttiCommFinalize(finalized[0]), tuttiSuccess);
+  EXPECT_EQ(tuttiCommAbort(bad_.take(1)), tuttiSuccess);
+  note();
+  tuttiBarrier(finalized[0], nullptr);
+  EXPECT_EQ(tuttiGroupEnd(), tuttiInvalidUsage);
+  const std::string text = tuttiGetLastError(nullptr);
+  EXPECT_NE(text.find("rank 0 of 1 of communicator finalized"), std::string::npos) << text;
+  EXPECT_NE(text.find("nothing of the group was begun"), std::string::npos) << text;
+  EXPECT_EQ(buffers_[0], std::vector<int>(kCount, 1));
+  EXPECT_EQ(addInPlace(buffers_[0], good_[0]), tuttiSuccess);
+  EXPECT_EQ(tuttiBarrier(bad_[0], nullptr), tuttiRemoteError);
+}
+
+// What the calls of a group run on does not change under them.
+TEST(Group, KeepsTheRegistrationsOfItsCalls) {
+  const Communicators comms(2), others(2);
+  auto buffers = ones(2, 50'000);
+  void* handles[2] = {};
+  void* other = nullptr;
+  for (const int rank : {0, 1})
+    ASSERT_EQ(tuttiCommRegister(comms[rank], buffers[static_cast<std::size_t>(rank)].data(), 200'000,
+                                &handles[rank]),
+              tuttiSuccess);
+  ASSERT_EQ(tuttiCommRegister(others[0], buffers[0].data(), 1, &other), tuttiSuccess);
   tuttiGroupStart();
-  addInPlace(buffers[0], good[0]);
-  addInPlace(buffers[1], good[1]);
-  addInPlace(more[0], bad[0]);
-  EXPECT_EQ(tuttiGroupEnd(), tuttiBroken);
-  EXPECT_TRUE(works(good));
+  for (const int rank : {0, 1}) addInPlace(buffers[static_cast<std::size_t>(rank)], comms[rank]);
+  EXPECT_EQ(tuttiCommDeregister(others[0], other), tuttiSuccess);  // has no calls in it
+  EXPECT_EQ(tuttiCommDeregister(comms[0], nullptr), tuttiSuccess);
+  EXPECT_EQ(tuttiCommDeregister(comms[0], handles[0]), tuttiInvalidUsage);
+  EXPECT_EQ(tuttiGroupEnd(), tuttiInvalidUsage);
+  tuttiGroupStart();
+  for (const int rank : {0, 1}) addInPlace(buffers[static_cast<std::size_t>(rank)], comms[rank]);
+  EXPECT_EQ(tuttiGroupEnd(), tuttiSuccess) << tuttiGetLastError(nullptr);
+  EXPECT_EQ(lastPlanOf(comms[0]).protocol, std::string("window"));
+  EXPECT_EQ(tuttiCommDeregister(comms[0], handles[0]), tuttiSuccess);
 }
 
 TEST(Group, MissingRankIsATimeout) {
@@ -249,19 +354,6 @@ TEST(Group, AbortWhileAGroupRuns) {
   EXPECT_EQ(tuttiBarrier(comms[2], nullptr), tuttiRemoteError);
 }
 
-// A thread that ends with its group open has begun nothing, and holds nothing back.
-TEST(Group, LeftOpenByAThread) {
-  Communicators comms(2);
-  auto buffers = ones(2);
-  std::thread([&] {
-    tuttiGroupStart();
-    addInPlace(buffers[0], comms[0]);
-  }).join();
-  EXPECT_EQ(buffers[0], std::vector<int>(kCount, 1));
-  EXPECT_TRUE(works(comms));
-  EXPECT_EQ(tuttiCommDestroy(comms.take(0)), tuttiSuccess);
-}
-
 TEST(OneCommunicator, TakesOneCallAtATime) {
   const Communicators comms(2);
   std::vector<int> buffer(10, 1), other(10, 1);
@@ -283,6 +375,9 @@ TEST(OneCommunicator, TakesOneCallAtATime) {
   EXPECT_EQ(addInPlace(other, comms[1]), tuttiSuccess);
   EXPECT_EQ(tuttiBarrier(comms[0], nullptr), tuttiSuccess);
   EXPECT_EQ(tuttiGroupEnd(), tuttiInvalidUsage);
+  const std::string text = tuttiGetLastError(nullptr);
+  EXPECT_EQ(text.find("tuttiGroupEnd on rank 0 of 2 of communicator "), 0u) << text;
+  EXPECT_NE(text.find("another thread is inside a call"), std::string::npos) << text;
   EXPECT_EQ(other, std::vector<int>(10, 1));
   // Asking goes on all the while.
   int number = -1;

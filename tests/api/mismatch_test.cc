@@ -220,5 +220,27 @@ TEST(MismatchOfLargeCalls, LeavesSendBuffersAlone) {
   for (const auto& buffer : send) EXPECT_EQ(buffer, std::vector<int>(500'000, 7));
 }
 
+// Each rank thinks that it is the root, and completes; there is no later call that could notice.
+TEST(LastCall, IsComparedByFinalize) {
+  Communicators comms(3);
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(broadcastOf(4, rank)(comms[rank]), tuttiSuccess);
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(tuttiCommFinalize(comms[rank]), tuttiMismatch);
+    const std::string text = tuttiGetLastError(nullptr);
+    EXPECT_NE(text.find("rank 2: broadcast of 4 f32, root 2 (call 0)"), std::string::npos) << text;
+    EXPECT_EQ(tuttiCommDestroy(comms.take(rank)), tuttiSuccess);
+  }
+}
+
+TEST(LastCall, IsComparedByDestroy) {
+  Communicators comms(3);
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(broadcastOf(4, rank)(comms[rank]), tuttiSuccess);
+  for (int rank = 0; rank < 3; ++rank) {
+    const tuttiComm_t comm = comms.take(rank);
+    EXPECT_EQ(tuttiCommDestroy(comm), tuttiMismatch);
+    EXPECT_EQ(tuttiCommDestroy(comm), tuttiInvalidArgument);
+  }
+}
+
 }  // namespace
 }  // namespace tutti

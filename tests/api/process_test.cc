@@ -13,6 +13,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/support/communicators.h"
@@ -209,14 +210,12 @@ TEST_P(NoMemory, IsAnErrorOnEveryRank) {
         for (int rank = 0; rank < kRanks; ++rank) call(rank);
         results.assign(kRanks, tuttiGroupEnd());
       } else {
-        // The threads are there before memory is taken away, and glibc has their thread-local objects on its
-        // list, for which it would abort the process.
+        // The threads are there before memory is taken away.
         std::atomic<int> ready{0};
         std::atomic<bool> go{false};
         std::vector<std::thread> threads;
         for (int rank = 0; rank < kRanks; ++rank)
           threads.emplace_back([&, rank] {
-            tuttiBarrier(nullptr, nullptr);
             ++ready;
             while (!go) std::this_thread::yield();
             results[static_cast<std::size_t>(rank)] = call(rank);
@@ -255,6 +254,62 @@ TEST_P(NoMemory, IsAnErrorOnEveryRank) {
 
 INSTANTIATE_TEST_SUITE_P(Drivers, NoMemory, testing::Bool(),
                          [](const auto& info) { return info.param ? "group" : "threads"; });
+
+// All memory that malloc has left in this process, given back at the end.
+class Hoard {
+ public:
+  Hoard() {
+    leaveRoomFor(0);
+    // Every size of small ones, because malloc keeps some of each.
+    for (std::size_t bytes = 1 << 20; bytes >= 16; bytes = bytes > 1024 ? bytes / 2 : bytes - 16)
+      while (auto* block = static_cast<Block*>(std::malloc(bytes))) {
+        block->next = blocks_;
+        blocks_ = block;
+      }
+  }
+  ~Hoard() {
+    while (blocks_ != nullptr) std::free(std::exchange(blocks_, blocks_->next));
+    leaveRoomFor(std::size_t{1} << 32);
+  }
+
+ private:
+  struct Block {
+    Block* next;
+  };
+  Block* blocks_ = nullptr;
+};
+
+// Also the first group of a thread, for which nothing has been set up yet.
+TEST(NoMemoryForAGroup, IsAnError) {
+  const End end = inChild([](int) {
+    const Communicators comms(2);
+    int line = 0;
+    std::thread([&] {
+      line = [&] {
+        tuttiResult_t start = tuttiSuccess, call = tuttiSuccess, end = tuttiSuccess;
+        {
+          const Hoard hoard;
+          start = tuttiGroupStart();
+        }
+        CHECK_LINE(start == tuttiSystemError);
+        CHECK_LINE(std::string(tuttiGetLastError(nullptr)) == "tuttiGroupStart: out of memory");
+        CHECK_LINE(tuttiGroupEnd() == tuttiInvalidUsage);  // none was opened
+
+        CHECK_LINE(tuttiGroupStart() == tuttiSuccess);
+        {
+          const Hoard hoard;
+          call = tuttiBarrier(comms[0], nullptr);
+          end = tuttiGroupEnd();
+        }
+        CHECK_LINE(call == tuttiSystemError && end == tuttiSystemError);
+        CHECK_LINE(works(comms));
+        return 0;
+      }();
+    }).join();
+    return line;
+  });
+  EXPECT_TRUE(endedWell(end)) << "line " << WEXITSTATUS(end.status) - 1 << ", status " << end.status;
+}
 
 TEST(NoMemoryAtInit, MakesAllOrNone) {
   for (std::size_t room = 0; room <= 1200; room += 100) {

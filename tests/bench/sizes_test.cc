@@ -13,8 +13,9 @@ TEST(Sizes, ParseBytes) {
   EXPECT_EQ(parseBytes("64kb"), 65536u);
   EXPECT_EQ(parseBytes("1.5M"), 1572864u);
   EXPECT_EQ(parseBytes("2G"), std::size_t{2} << 30);
-  for (const char* text : {"", "K", "-1", "1T", "8X", "0x10", "1.5", "7 ", " 7", "nan", "inf",
-                           "9223372036854775808", "9000000000G", "1KK"}) {
+  EXPECT_EQ(parseBytes("1t"), std::size_t{1} << 40);
+  for (const char* text : {"", "K", "-1", "1P", "8X", "0x10", "1.5", "7 ", " 7", "nan", "inf",
+                           "9223372036854775808", "9000000000G", "9000000T", "1KK"}) {
     EXPECT_FALSE(parseBytes(text)) << text;
   }
 }

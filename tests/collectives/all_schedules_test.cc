@@ -20,7 +20,7 @@ constexpr int kAllRoundsUpTo = 9;
 const std::vector<int> kLarge = {33};
 #else
 constexpr int kAllRanksUpTo = 64;
-constexpr int kAllRootsUpTo = 16;
+constexpr int kAllRootsUpTo = 64;
 constexpr int kAllRoundsUpTo = 16;
 const std::vector<int> kLarge = {100, 128, 257};
 #endif
@@ -35,24 +35,48 @@ std::vector<int> rankCounts(Algorithm algorithm) {
   return counts;
 }
 
-std::vector<int> rootsOf(Collective collective, int nranks) {
+std::set<int> someRoots(int nranks) {
+  return {0, std::min(1, nranks - 1), nranks / 2, nranks - 1};
+}
+
+std::set<int> rootsOf(Collective collective, int nranks) {
   if (!isRooted(collective)) return {0};
-  if (nranks > kAllRootsUpTo) return {0, 1, nranks / 2, nranks - 1};
-  std::vector<int> roots;
-  for (int root = 0; root < nranks; ++root) roots.push_back(root);
+  std::set<int> roots = someRoots(nranks);
+  for (int root = 0; root < nranks && nranks <= kAllRootsUpTo; ++root) roots.insert(root);
   return roots;
 }
 
-std::set<int> roundsFor(int slots, int nranks) {
-  if (nranks > kAllRanksUpTo) return {1, slots + 1};
-  return {1, 2, slots, slots + 1, 3 * slots + 1};
+bool useScratch(const std::vector<Schedule>& schedules) {
+  return std::any_of(schedules.begin(), schedules.end(),
+                     [](const Schedule& schedule) { return schedule.scratchSegments > 0; });
 }
 
-// Data, races and closedness do not depend on the number of slots. With few ranks they are proved in every
-// combination all the same; with many, in these, and the other combinations are run for deadlock alone.
-bool provesData(int slots, int rounds, int nranks) {
-  if (nranks <= kAllRoundsUpTo) return true;
-  return slots == 2 && (rounds <= 2 || (rounds == 3 && nranks <= kAllRanksUpTo));
+// With few ranks everything is proved in every combination. With many, these suffice. Data, races and
+// closedness do not depend on the number of slots, so 2 will do. Rounds share nothing but scratch: each has
+// blocks of its own, and a link as many messages at both ends, so without scratch one round proves them all;
+// some roots go on to 3 all the same. For deadlock one long run is enough: what a step waits for lies in its
+// own round or in an earlier one, so shorter runs are the beginning of longer ones.
+std::vector<CheckOptions> runsOf(const ScheduleSet& set, bool scratch) {
+  std::vector<CheckOptions> runs;
+  const auto proveAll = [&runs](int slots, int rounds) {
+    for (bool inPlace : {false, true}) {
+      runs.push_back({.slots = slots, .rounds = rounds, .inPlace = inPlace});
+    }
+  };
+  if (set.nranks <= kAllRoundsUpTo) {
+    for (int slots : kSlots) {
+      for (int rounds : std::set{1, 2, slots, slots + 1, 3 * slots + 1}) proveAll(slots, rounds);
+    }
+    return runs;
+  }
+  const bool large = set.nranks > kAllRanksUpTo;
+  const bool oneRound = large || !(scratch || someRoots(set.nranks).contains(set.root));
+  for (int rounds = 1; rounds <= (oneRound ? 1 : 3); ++rounds) proveAll(2, rounds);
+  for (int slots : kSlots) {
+    const int rounds = large ? slots + 1 : 3 * slots + 1;
+    runs.push_back({.slots = slots, .rounds = rounds, .endsOnly = true});
+  }
+  return runs;
 }
 
 struct Totals {
@@ -64,28 +88,18 @@ struct Totals {
 };
 
 void check(const ScheduleSet& set, Totals& totals) {
-  const ScheduleChecker checker(set.build(), set.collective, set.root);
+  const std::vector<Schedule> schedules = set.build();
+  const ScheduleChecker checker(schedules, set.collective, set.root);
   ++totals.sets;
-  for (int slots : kSlots) {
-    for (int rounds : roundsFor(slots, set.nranks)) {
-      const bool data = provesData(slots, rounds, set.nranks);
-      for (bool inPlace : {false, true}) {
-        if (inPlace && !data) continue;
-        CheckOptions options;
-        options.slots = slots;
-        options.rounds = rounds;
-        options.inPlace = inPlace;
-        options.endsOnly = !data;
-        const CheckReport report = checker.run(options);
-        ++(data ? totals.runs : totals.deadlockRuns);
-        totals.checks += report.checks;
-        for (std::int64_t steps : report.stepsFired) totals.steps += steps;
-        ASSERT_TRUE(report.ok()) << set.nranks << " ranks, root " << set.root << ", " << set.channels
-                                 << " channels, " << slots << " slots, " << rounds << " rounds, "
-                                 << (inPlace ? "in place" : "out of place") << "\n"
-                                 << report.text();
-      }
-    }
+  for (const CheckOptions& options : runsOf(set, useScratch(schedules))) {
+    const CheckReport report = checker.run(options);
+    ++(options.endsOnly ? totals.deadlockRuns : totals.runs);
+    totals.checks += report.checks;
+    for (std::int64_t steps : report.stepsFired) totals.steps += steps;
+    ASSERT_TRUE(report.ok()) << set.nranks << " ranks, root " << set.root << ", " << set.channels
+                             << " channels, " << options.slots << " slots, " << options.rounds << " rounds, "
+                             << (options.inPlace ? "in place" : "out of place") << "\n"
+                             << report.text();
   }
 }
 
@@ -93,13 +107,13 @@ class AllSchedules : public testing::TestWithParam<Served> {
  public:
   static void SetUpTestSuite() {
     fmt::print(
-        "ranks 1..{} and {}; all roots up to {} ranks, then 0, 1, n/2, n-1; slots S 2 and 4; channels 1 and "
-        "2\n"
-        "rounds 1, 2, S, S+1, 3S+1 (more than {} ranks: 1, S+1), out of place and in place\n"
-        "data, order, closedness: in all of these up to {} ranks, then with 2 slots in up to 3 rounds (2, "
-        "with more "
-        "than {} ranks); the others for deadlock alone\n",
-        kAllRanksUpTo, fmt::join(kLarge, ", "), kAllRootsUpTo, kAllRanksUpTo, kAllRoundsUpTo, kAllRanksUpTo);
+        "ranks 1..{} and {}; 1 and 2 channels; all roots up to {} ranks, then 0, 1, n/2, n-1\n"
+        "up to {} ranks: everything with S = 2 and 4 slots in 1, 2, S, S+1, 3S+1 rounds\n"
+        "then: everything with 2 slots in 1, 2, 3 rounds (roots other than 0, 1, n/2, n-1: 1 round, unless\n"
+        "      scratch is used); deadlock with S slots in 3S+1 rounds\n"
+        "more than {} ranks: everything with 2 slots in 1 round; deadlock with S slots in S+1 rounds\n"
+        "everything is data, order, closedness and deadlock, out of place and in place\n",
+        kAllRanksUpTo, fmt::join(kLarge, ", "), kAllRootsUpTo, kAllRoundsUpTo, kAllRanksUpTo);
     fmt::print("{:38} {:>9} {:>9} {:>14} {:>12} {:>12} {:>8}\n", "algorithm and collective", "schedules",
                "runs", "deadlock runs", "steps", "checks", "ms");
   }

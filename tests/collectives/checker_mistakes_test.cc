@@ -2,6 +2,8 @@
 // wants the finding that names it, with the rank and step.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "collectives/checker.h"
@@ -99,8 +101,8 @@ TEST(CheckerMistakes, DeadlockWhenAllReceiveFirst) {
 Schedules sendThreeThenTakeThree() {
   Schedules schedules;
   for (int rank = 0; rank < 2; ++rank) {
-    Schedule& schedule =
-        schedules.emplace_back(frameOf({Collective::allGather, Algorithm::ring, rank, 2, 0, 1}, 3));
+    Schedule& schedule = schedules.emplace_back(
+        frameOf({Collective::allGather, Algorithm::ring, rank, 2, 0, 1}, 3, {.raw = 1}));
     schedule.closed = true;
     Lane& lane = schedule.lanes.emplace_back();
     const int other = 1 - rank;
@@ -174,8 +176,8 @@ TEST(CheckerMistakes, SignalMissingAtTheEndOfAWindowCall) {
 TEST(CheckerMistakes, InPlaceHazardBetweenRanks) {
   Schedules schedules;
   for (int rank = 0; rank < 2; ++rank) {
-    Schedule& schedule =
-        schedules.emplace_back(frameOf({Collective::allReduce, Algorithm::twoShotWindow, rank, 2, 0, 1}, 1));
+    Schedule& schedule = schedules.emplace_back(
+        frameOf({Collective::allReduce, Algorithm::twoShotWindow, rank, 2, 0, 1}, 1, {}));
     schedule.closed = true;
     schedule.afterExchange = true;
     Place inputs[] = {place::peerInput(1 - rank, Form::raw, 0), place::peerInput(1 - rank, Form::raw, 0)};
@@ -308,7 +310,7 @@ TEST(CheckerMistakes, ScratchOfTheRoundBefore) {
   stepOf(schedules, 0, 0).destinations.push_back(place::scratch(Form::raw, 0));
   EXPECT_FALSE(check(schedules, Collective::allReduce, options).ok());
   for (Schedule& schedule : schedules)
-    schedule = frameOf({Collective::broadcast, Algorithm::chain, 0, 1, 0, 1}, 1);
+    schedule = frameOf({Collective::broadcast, Algorithm::chain, 0, 1, 0, 1}, 1, {});
   schedules.resize(1);
   schedules[0].closed = true;
   schedules[0].scratchSegments = 1;
@@ -397,6 +399,30 @@ TEST(CheckerMistakes, Malformed) {
   EXPECT_TRUE(finds(check(schedules, Collective::allReduce), FindingKind::malformed, {"rank 2"}));
 }
 
+// What the plan cuts by: too small and a message would not fit, too large and rounds would be smaller than
+// they need to be, different and ranks would cut differently.
+TEST(CheckerMistakes, LinkBlocksWrong) {
+  const ScheduleSet set{Algorithm::halvingDoubling, Collective::allReduce, 5};
+  const Schedules right = rightSchedules(set);
+  ASSERT_EQ(right[0].mostLinkBlocks, (std::array<int, 3>{4, 2, 2}));
+  for (std::size_t form = 0; form < 3; ++form) {
+    for (int change : {-1, 1}) {
+      Schedules wrong = right;
+      for (Schedule& schedule : wrong) schedule.mostLinkBlocks[form] += change;
+      CheckReport report = check(wrong, set.collective);
+      for (const char* rank : {"rank 0 says", "rank 4 says"})
+        EXPECT_TRUE(finds(report, FindingKind::linkBlocksWrong, {rank, "up to 4, 2, 2"}));
+      EXPECT_EQ(report.findings.size(), 5u) << report.text();
+
+      wrong = right;
+      wrong[3].mostLinkBlocks[form] += change;
+      report = check(wrong, set.collective);
+      EXPECT_TRUE(finds(report, FindingKind::linkBlocksWrong, {"rank 3 says"}));
+      EXPECT_EQ(report.findings.size(), 1u) << report.text();
+    }
+  }
+}
+
 // A self link orders two lanes of one rank where nothing else does.
 TEST(Checker, SelfLinkOrdersLanes) {
   Schedules schedules = rightSchedules({Algorithm::oneShot, Collective::allReduce, 2});
@@ -413,6 +439,13 @@ TEST(Checker, SelfLinkOrdersLanes) {
   }
 }
 
+// Something is found in what the schedules do, and not only in what they say of their largest messages.
+bool isWrong(const Schedules& schedules, Collective collective) {
+  const CheckReport report = check(schedules, collective);
+  return std::any_of(report.findings.begin(), report.findings.end(),
+                     [](const Finding& finding) { return finding.kind != FindingKind::linkBlocksWrong; });
+}
+
 // Every single step of every schedule matters: without it, the checker always finds something.
 TEST(CheckerMistakes, AnyStepLeftOut) {
   int mutants = 0;
@@ -426,7 +459,7 @@ TEST(CheckerMistakes, AnyStepLeftOut) {
             Schedules wrong = right;
             std::vector<Step>& steps = wrong[rank].lanes[lane].steps;
             steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(step));
-            EXPECT_FALSE(check(wrong, pair.collective).ok())
+            EXPECT_TRUE(isWrong(wrong, pair.collective))
                 << testNameOf(pair) << " " << nranks << " ranks, rank " << rank << " lane " << lane
                 << " without step " << step;
             ++mutants;
@@ -465,7 +498,7 @@ TEST(CheckerMistakes, AnyPlaceChanged) {
               } else {
                 places[index].form = places[index].form == Form::raw ? Form::partial : Form::raw;
               }
-              EXPECT_FALSE(check(wrong, pair.collective).ok())
+              EXPECT_TRUE(isWrong(wrong, pair.collective))
                   << testNameOf(pair) << " rank " << rank << " lane " << lane << " step " << step << " place "
                   << i << " change " << change << ": " << describe(original) << " became "
                   << describe(changed);

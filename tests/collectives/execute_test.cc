@@ -84,7 +84,7 @@ class Job {
       bool stalled = false;
       void progressed(std::size_t) {}
       bool finished(std::size_t) { return false; }
-      bool idle(std::size_t) {
+      bool idle(std::size_t, bool) {
         stalled |= std::chrono::steady_clock::now() > until;
         return !stalled;
       }
@@ -320,6 +320,35 @@ TEST(Execute, AFailedPrepareLeavesTheLastCall) {
   EXPECT_EQ(execution.call().descriptor.collective, Collective::allReduce);
   EXPECT_EQ(execution.choice().algorithm, Algorithm::ring);
   ASSERT_NE(execution.plan(), nullptr);
+}
+
+// A thread with many ranks naps once for all of them, not once for each.
+TEST(Execute, TheLastOfAllStalledRests) {
+  struct Events {
+    std::vector<std::pair<std::size_t, bool>> asked;
+    void progressed(std::size_t) {}
+    bool finished(std::size_t) { return false; }
+    bool idle(std::size_t i, bool rests) {
+      asked.emplace_back(i, rests);
+      return asked.size() <= 6 &&
+             i != 1;  // one is given up at once, the others in the third turn and after it
+    }
+  };
+  Job job(4, "");
+  CallDescriptor call;
+  call.type = DataType::u8;
+  call.count = 10;
+  ASSERT_TRUE(job.prepare(call, false).isOk());
+  std::vector<Execution*> executions;
+  for (int rank = 0; rank < 3; ++rank) {  // rank 3 does not come
+    job.ranks[static_cast<std::size_t>(rank)]->execution.start();
+    executions.push_back(&job.ranks[static_cast<std::size_t>(rank)]->execution);
+  }
+  Events events;
+  complete(executions, events);
+  const std::vector<std::pair<std::size_t, bool>> expected = {{0, false}, {1, false}, {2, true}, {0, false},
+                                                              {2, true},  {0, false}, {2, true}, {0, true}};
+  EXPECT_EQ(events.asked, expected);
 }
 
 // More kinds of calls than an execution keeps ready, in turn.

@@ -13,11 +13,13 @@ namespace {
 std::atomic<std::uint64_t> poison{0};
 int calls = 0;
 int poisonAfter = 0;
+int streamed = 0;  // destinations
 
 void countingKernel(const Reduction& reduction, const Source* sources, int nsources,
                     const Destination* destinations, int ndestinations, std::size_t count) {
   reduceCopy(reduction, sources, nsources, destinations, ndestinations, count);
   if (++calls == poisonAfter) poison = 1;
+  for (int i = 0; i < ndestinations; ++i) streamed += destinations[i].streaming;
 }
 
 class Gated : public testing::Test {
@@ -26,6 +28,7 @@ class Gated : public testing::Test {
     poison = 0;
     calls = 0;
     poisonAfter = 0;
+    streamed = 0;
     std::iota(a_.begin(), a_.end(), 0);
     std::iota(b_.begin(), b_.end(), 7);
     context_.kernel = countingKernel;
@@ -54,6 +57,22 @@ TEST_F(Gated, WholeInPieces) {
     ASSERT_EQ(again_[i], sum_[i]) << i;
   }
   EXPECT_EQ(use_.active.load(), 0u);
+}
+
+// Past the caches goes what is large, and only where nothing was read: all three pieces of `again`.
+TEST_F(Gated, StreamsWhatIsLargeAndNotInPlace) {
+  context_.streamFrom = 4 * kCount * sizeof(int);
+  Source sources[] = {{a_.data(), Form::raw}, {b_.data(), Form::raw}};
+  Destination destinations[] = {{b_.data(), Form::result}, {again_.data(), Form::result}};
+  context_.reduceCopy({DataType::i32, Operation::sum, 2}, sources, 2, destinations, 2, kCount);
+  EXPECT_EQ(streamed, 3);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(b_[i], static_cast<int>(2 * i + 7)) << i;
+    ASSERT_EQ(again_[i], b_[i]) << i;
+  }
+  context_.streamFrom += 1;
+  add();
+  EXPECT_EQ(streamed, 3);
 }
 
 TEST_F(Gated, StopsWhereTheCommunicatorBreaks) {

@@ -63,26 +63,27 @@ class Context {
   Thread& thread_;
 };
 
-template <Workspace workspace>
-bool advanceOn(Thread& thread, LaneState& lane) {
-  Context<workspace> context(thread);
-  return tutti::advance(context, lane);
+// Calls `use` with the context of a thread.
+template <class Use>
+auto withContext(Thread& thread, Workspace workspace, const Use& use) {
+  const auto with = [&](auto context) { return use(context); };
+  switch (workspace) {
+    case Workspace::own:
+      return with(Context<Workspace::own>(thread));
+    case Workspace::shared:
+      return with(Context<Workspace::shared>(thread));
+    case Workspace::oneThread:
+      break;
+  }
+  return with(Context<Workspace::oneThread>(thread));
 }
 
-void begin(LaneState& lane, const CallArguments& call) {
-  beginLane(lane, call);
+void begin(Thread& thread, LaneState& lane, const CallArguments& call, Workspace workspace) {
+  withContext(thread, workspace, [&](auto& context) { beginLane(context, lane, call); });
 }
 
 bool advance(Thread& thread, LaneState& lane, Workspace workspace) {
-  switch (workspace) {
-    case Workspace::own:
-      return advanceOn<Workspace::own>(thread, lane);
-    case Workspace::shared:
-      return advanceOn<Workspace::shared>(thread, lane);
-    case Workspace::oneThread:
-      return advanceOn<Workspace::oneThread>(thread, lane);
-  }
-  return false;
+  return withContext(thread, workspace, [&](auto& context) { return tutti::advance(context, lane); });
 }
 
 constexpr Body kBody = {begin, advance};

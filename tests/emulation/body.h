@@ -15,7 +15,7 @@ enum class Workspace {
 };
 
 struct Body {
-  void (*begin)(LaneState&, const CallArguments&);
+  void (*begin)(Thread&, LaneState&, const CallArguments&, Workspace);
   bool (*advance)(Thread&, LaneState&, Workspace);
 };
 

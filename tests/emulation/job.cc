@@ -83,6 +83,7 @@ struct Stage {
   std::vector<std::unique_ptr<FlatSchedule>> flat;          // by rank
   std::vector<std::vector<std::vector<MailboxEnd*>>> ends;  // by rank and lane
   std::vector<CallArguments> arguments;                     // by rank
+  std::vector<FitStorage> fits;                             // by rank and thread of a block
   std::vector<std::unique_ptr<std::byte[]>> scratch;        // by rank
   std::uint64_t scratchStride = 0;
 };
@@ -159,8 +160,10 @@ class Play {
     const std::size_t nthreads = static_cast<std::size_t>(job.nranks * nblocks_ * job.nthreads);
     lanes_.resize(nthreads);
     // A shared workspace has room for the lists of all threads, because lines are moved thread by thread.
-    sources_.resize(nthreads * operands_);
-    destinations_.resize(nthreads * operands_);
+    // What has not been filled yet is noticed as wrong data, not as a crash.
+    nobodys_.resize(8 * (inputBytes + outputBytes) + 64);
+    sources_.resize(nthreads * operands_, {nobodys_.data(), Form::raw});
+    destinations_.resize(nthreads * operands_, {nobodys_.data(), Form::raw});
     if (job.workspace == Workspace::oneThread) {
       stagingStride_ = shapeOf(job).slotBytes;
       staging_.resize(nthreads * nends_ * stagingStride_);
@@ -231,6 +234,7 @@ class Play {
                             arguments.formBytes[0]);
     arguments.reduction = {job_.type, Operation::sum, static_cast<std::uint32_t>(job_.nranks)};
     arguments.tag = 0x01000193u * static_cast<std::uint32_t>(stages_.size());
+    arguments.shape = stages_.size();
     stage.scratchStride =
         arguments.cut.roundElements * *std::max_element(arguments.formBytes, arguments.formBytes + 3);
     for (std::size_t rank = 0; rank < nranks; ++rank) {
@@ -247,6 +251,7 @@ class Play {
       }
       stage.scratch.push_back(std::make_unique<std::byte[]>(
           stage.scratchStride * static_cast<unsigned>(flat.scratchSegments) + 1));
+      for (int thread = 0; thread < job_.nthreads; ++thread) stage.fits.emplace_back(flat);
       stage.arguments[rank] = arguments;
       stage.arguments[rank].input = peerInputs_[c][rank];
       stage.arguments[rank].output = peerOutputs_[c][rank];
@@ -383,7 +388,7 @@ class Play {
     }
   }
 
-  void runLane(Thread& thread, const Stage& stage) {
+  void runLane(Thread& thread, Stage& stage) {
     const auto rank = static_cast<std::size_t>(thread.rank());
     const auto block = static_cast<std::size_t>(thread.block());
     const FlatSchedule& flat = *stage.flat[rank];
@@ -394,6 +399,7 @@ class Play {
     lane = {};
     lane.program = &flat.lanes[block].program;
     lane.ends = stage.ends[rank][block].data();
+    lane.format = job_.links.format;
     lane.scratch = stage.scratch[rank].get();
     lane.scratchStride = stage.scratchStride;
     lane.sources = sources_.data() + first * operands_;
@@ -401,7 +407,9 @@ class Play {
     if (!staging_.empty()) lane.staging = staging_.data() + index * nends_ * stagingStride_;
     lane.stagingStride = stagingStride_;
     const CallArguments& arguments = stage.arguments[rank];
-    body_.begin(lane, arguments);
+    const unsigned fit = job_.workspace == Workspace::shared ? 0 : thread.tid();
+    lane.fit = stage.fits[rank * static_cast<unsigned>(job_.nthreads) + fit].of(flat.lanes[block]);
+    body_.begin(thread, lane, arguments, job_.workspace);
     while (!lane.done) {
       if (!body_.advance(thread, lane, job_.workspace)) thread.miss();
     }
@@ -450,6 +458,7 @@ class Play {
   std::vector<LaneState> lanes_;
   std::vector<Source> sources_;
   std::vector<Destination> destinations_;
+  std::vector<std::byte> nobodys_;
   std::vector<std::byte> staging_;
   std::size_t stagingStride_ = 0;
   std::vector<std::vector<std::string>> wrong_;  // by rank: its leader writes

@@ -37,8 +37,13 @@ std::vector<NamedJob> mutationJobs() {
                                 {{allReduce, Algorithm::ring, 19},
                                  {allReduce, Algorithm::ring, 0},
                                  {allReduce, Algorithm::ring, 13, true}})});
+  jobs.push_back(
+      {"host-slots", jobOf(3, 1, Workspace::oneThread, slots(2, 8),
+                           {{allReduce, Algorithm::ring, 16}, {allReduce, Algorithm::oneShot, 5}})});
+  // The root's first step takes messages that other threads look after than the one that fits the step.
   jobs.push_back({"one-shot-slots", jobOf(4, 3, Workspace::shared, slots(2, 12),
-                                          {{allReduce, Algorithm::oneShot, 7},
+                                          {{reduce, Algorithm::oneShot, 3},
+                                           {allReduce, Algorithm::oneShot, 7},
                                            {allGather, Algorithm::oneShot, 5},
                                            {allReduce, Algorithm::oneShot, 9, true}})});
   // Steps of several runs; messages of several blocks.

@@ -54,6 +54,7 @@ MailboxEnd* Links::end(int from, int to, int channel, bool sends) {
     end.format = shape_.format;
     end.nslots = nslots;
     end.slotBytes = shape_.slotBytes;
+    end.stride = strideOf(shape_.format, shape_.slotBytes);
     end.headers = link->headers.data();
     end.slots = lines ? reinterpret_cast<std::byte*>(link->lines.data()) : link->slots.data();
     end.credit = &link->credit;

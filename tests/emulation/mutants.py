@@ -4,6 +4,7 @@ changes nothing."""
 import dataclasses
 
 ADVANCE = 'kernels/advance-inl.h'
+FIT = 'kernels/fit.h'
 PROTOCOL = 'kernels/protocol-inl.h'
 MAILBOX = 'src/base/mailbox_end.h'
 ORDER = 'src/base/memory_order.h'
@@ -21,6 +22,9 @@ def mutant(name, file, *edits, equivalent=''):
     return Mutant(name, file, list(edits), equivalent)
 
 
+MOVE = 'if (lane.fit.stepElements[lane.step] == 0) return;'
+POSTER = 'if (!isOwner(context, ends[i])) continue;'
+NOT_BY_PLACE = 'if ((i - step.firstEnd) % context.ntid() != context.tid()) continue;'
 ONE_FLAG_VOUCHES = 'all payload is written, and a barrier passed, before the first flag of a message is stored'
 
 MUTANTS = [
@@ -41,13 +45,12 @@ MUTANTS = [
     mutant('credit-never-given', PROTOCOL,
            ('context.storeRelease(end.credit, end.messages + 1);', '')),
     mutant('credit-before-the-slot-is-read', ADVANCE,
-           ('if (lane.stepElements == 0) return;', '''
+           (MOVE, '''
             for (std::uint32_t i = 0; i < step.nincoming; ++i) {
               const FlatEnd& flat = lane.program->stepEnds[step.firstEnd + i];
               const MailboxEnd& end = *lane.ends[flat.end];
               if (end.format == MailboxFormat::slots && isOwner(context, flat)) giveSlotBack(context, end);
-            }
-            if (lane.stepElements == 0) return;''')),
+            }''' + MOVE)),
     mutant('credit-without-release', PROTOCOL,
            ('context.storeRelease(end.credit,', 'context.storeRelaxed(end.credit,')),
     mutant('credit-without-acquire', PROTOCOL,
@@ -58,14 +61,14 @@ MUTANTS = [
 
     # Flags.
     mutant('flag-before-the-data', ADVANCE,
-           ('if (lane.stepElements == 0) return;', '''
+           (MOVE, '''
             for (std::uint32_t i = 0; i < step.noutgoing; ++i) {
-              const FlatEnd& flat = lane.program->stepEnds[step.firstEnd + step.nincoming + i];
+              const std::uint32_t e = step.firstEnd + step.nincoming + i;
+              const FlatEnd& flat = lane.program->stepEnds[e];
               MailboxEnd& end = *lane.ends[flat.end];
               if (end.format == MailboxFormat::slots && isOwner(context, flat))
-                postSlot(context, end, messageBytes(lane, flat), lane.call->tag);
-            }
-            if (lane.stepElements == 0) return;''')),
+                postSlot(context, end, lane.fit.messageBytes[e], lane.call->tag);
+            }''' + MOVE)),
     mutant('flag-before-the-size', PROTOCOL,
            ('header.bytes = bytes; context.storeRelease(&header.flag, flagOf(end.messages, tag));',
             'context.storeRelease(&header.flag, flagOf(end.messages, tag)); header.bytes = bytes;')),
@@ -88,8 +91,7 @@ MUTANTS = [
            ('if (static_cast<std::uint32_t>(seen) == static_cast<std::uint32_t>(wanted)) context.suspect(end);', '')),
     mutant('size-not-compared', PROTOCOL,
            ('if (header.bytes == bytes) return true;', 'if (header.bytes + 1 != 0) return true;')),
-    mutant('size-of-empty-messages-not-zero', ADVANCE,
-           ('return end.carriesData ? lane.stepElements', 'return true ? lane.stepElements')),
+    mutant('size-of-empty-messages-not-zero', FIT, ('end.carriesData ? elements', 'true ? elements')),
 
     # Counters.
     mutant('counters-by-value', PROTOCOL,
@@ -103,48 +105,46 @@ MUTANTS = [
     mutant('slot-stays', PROTOCOL,
            ('end.slot = end.slot + 1 == end.nslots ? 0 : end.slot + 1;', '')),
     mutant('counted-before-it-is-posted', ADVANCE,
-           ('postSlot(context, end, bytes, tag); countMessage(end, bytes);',
-            'countMessage(end, bytes); postSlot(context, end, bytes, tag);')),
-    mutant('all-messages-in-one-slot', ADVANCE,
-           ('return end.slots + end.slot * end.slotBytes + before * size;', 'return end.slots + before * size;')),
+           ('postSlot(context, outgoing, bytes, lane.call->tag); countMessage(outgoing, bytes);',
+            'countMessage(outgoing, bytes); postSlot(context, outgoing, bytes, lane.call->tag);')),
+    mutant('all-messages-in-one-slot', PROTOCOL,
+           ('return end.slots + end.slot * end.stride;', 'return end.slots;')),
 
     # Threads of a block.
     mutant('no-barrier-after-the-wait', ADVANCE, ('return context.every(ready);', 'return ready;')),
     mutant('each-thread-believes-itself', ADVANCE,
            ('return context.every(ready);', 'context.every(ready); return ready;')),
     mutant('barrier-before-the-wait', ADVANCE,
-           ('bool ready = true; for', 'bool ready = true; context.sync(); for'),
+           ('bool ready = true; if (lane', 'bool ready = true; context.sync(); if (lane'),
            ('return context.every(ready);', 'return ready;')),
     mutant('no-barrier-before-the-post', ADVANCE,
            ('if (context.isAbandoned()) return false; context.sync();', 'if (context.isAbandoned()) return false;')),
-    mutant('only-the-last-end-counts', ADVANCE, ('ready && i < nends;', 'i < nends;')),
+    mutant('only-the-last-end-counts', ADVANCE, ('ready && i < end;', 'i < end;')),
+    mutant('only-the-last-line-end-counts', ADVANCE, ('ready && i < firstOutgoing;', 'i < firstOutgoing;')),
     mutant('owner-by-place-in-the-step', ADVANCE,
-           ('} else if (isOwner(context, ends[i])) {', '} else if (i % context.ntid() == context.tid()) {'),
-           ('} else if (isOwner(context, outgoing[i])) {',
-            '} else if ((step.nincoming + i) % context.ntid() == context.tid()) {'),
-           ('} else if (isOwner(context, incoming[i])) {', '} else if (i % context.ntid() == context.tid()) {')),
-    mutant('every-thread-posts', ADVANCE, ('} else if (isOwner(context, outgoing[i])) {', '} else {')),
-    mutant('every-thread-gives-back', ADVANCE, ('} else if (isOwner(context, incoming[i])) {', '} else {')),
+           ('if (!isOwner(context, flat)) continue;', NOT_BY_PLACE),
+           (POSTER + ' MailboxEnd& outgoing', NOT_BY_PLACE + ' MailboxEnd& outgoing'),
+           (POSTER + ' MailboxEnd& incoming', NOT_BY_PLACE + ' MailboxEnd& incoming')),
+    mutant('every-thread-posts', ADVANCE, (POSTER + ' MailboxEnd& outgoing', 'MailboxEnd& outgoing')),
+    mutant('every-thread-gives-back', ADVANCE, (POSTER + ' MailboxEnd& incoming', 'MailboxEnd& incoming')),
     mutant('no-barrier-after-filling-the-workspace', ADVANCE,
-           ('if (Context::kSharedWorkspace) context.sync();', '')),
+           ('if (Context::kSharedWorkspace) context.sync(); context.reduceCopy(', 'context.reduceCopy(')),
     mutant('no-barrier-between-runs', ADVANCE,
            ('if (Context::kSharedWorkspace && r != 0) context.sync();', '')),
     mutant('workspace-filled-by-all', ADVANCE,
-           ('const std::uint32_t from = Context::kSharedWorkspace ? context.tid() : 0;',
-            'const std::uint32_t from = 0;'),
-           ('const std::uint32_t by = Context::kSharedWorkspace ? context.ntid() : 1;',
-            'const std::uint32_t by = 1;')),
+           ('for (std::uint32_t i = firstOf(context); i < noperands; i += everyOf(context))',
+            'for (std::uint32_t i = 0; i < noperands; ++i)')),
 
     # Lines.
     mutant('line-flag-before-the-payload', ADVANCE,
-           ('if (lane.stepElements == 0) return;', '''
+           (MOVE, '''
             for (std::uint32_t i = 0; i < step.noutgoing; ++i) {
-              const FlatEnd& flat = lane.program->stepEnds[step.firstEnd + step.nincoming + i];
-              const MailboxEnd& end = *lane.ends[flat.end];
+              const std::uint32_t e = step.firstEnd + step.nincoming + i;
+              const MailboxEnd& end = *lane.ends[lane.program->stepEnds[e].end];
               if (end.format == MailboxFormat::lines)
-                postLines(context, end, messageBytes(lane, flat), lane.call->tag);
+                postLines(context, end, lane.fit.messageBytes[e], lane.call->tag);
             }
-            if (lane.stepElements == 0) return;''')),
+            ''' + MOVE)),
     mutant('line-flag-without-release', PROTOCOL,
            ('context.storeRelease(&lines[i].flag, flag);', 'context.storeRelaxed(&lines[i].flag, flag);')),
     mutant('only-the-first-line-is-looked-at', PROTOCOL,
@@ -168,24 +168,23 @@ MUTANTS = [
             'for (std::uint64_t i = 0; i < nlines; ++i) context.storeRelease('),
            equivalent='all store the same value, before the barrier that ends the step'),
     mutant('one-buffer-of-lines', PROTOCOL,
-           ('+ end.slot * linesOf(end.slotBytes);', '+ 0 * linesOf(end.slotBytes);')),
+           ('reinterpret_cast<FlaggedLine*>(slotAt(end))', 'reinterpret_cast<FlaggedLine*>(end.slots)')),
     mutant('buffers-of-lines-overlap', PROTOCOL,
-           ('+ end.slot * linesOf(end.slotBytes);', '+ end.slot;')),
+           ('end.slot * end.stride;', 'end.slot * (end.stride < sizeof(FlaggedLine) ? end.stride : sizeof(FlaggedLine));')),
     mutant('lines-rounded-down', MAILBOX,
            ('(bytes - 1) / FlaggedLine::kPayload + 1', 'bytes / FlaggedLine::kPayload')),
     mutant('one-line-too-many', MAILBOX,
            ('(bytes - 1) / FlaggedLine::kPayload + 1', 'bytes / FlaggedLine::kPayload + 1')),
     mutant('line-counters-not-held-still', ADVANCE,
-           ('if (!lines) return; context.sync();', 'if (!lines) return;')),
+           ('lane.bytesSent += lane.fit.messageBytes[i]; } context.sync();',
+            'lane.bytesSent += lane.fit.messageBytes[i]; }')),
     mutant('no-barrier-after-counting-lines', ADVANCE,
-           ('if (end.format == MailboxFormat::lines) countMessage(end, messageBytes(lane, incoming[i])); } '
-            'context.sync();',
-            'if (end.format == MailboxFormat::lines) countMessage(end, messageBytes(lane, incoming[i])); }'),
+           ('countMessage(*lane.ends[ends[i].end], lane.fit.messageBytes[i]); context.sync();',
+            'countMessage(*lane.ends[ends[i].end], lane.fit.messageBytes[i]);'),
            equivalent='a line end is used once in a call, and calls are apart'),
     mutant('every-thread-counts-lines', ADVANCE,
-           ('for (std::uint32_t i = context.tid(); i < std::uint32_t{step.nincoming} + step.noutgoing; '
-            'i += context.ntid()) {',
-            'for (std::uint32_t i = 0; i < std::uint32_t{step.nincoming} + step.noutgoing; ++i) {')),
+           ('for (std::uint32_t i = step.firstEnd + context.tid(); i < end; i += context.ntid())',
+            'for (std::uint32_t i = step.firstEnd; i < end; ++i)')),
     mutant('line-workspace-shared', ADVANCE,
            ('Context::kSharedWorkspace ? context.tid() * lane.program->mostOperands : 0;', '0;')),
     mutant('lines-moved-by-all-threads', ADVANCE,
@@ -194,7 +193,7 @@ MUTANTS = [
     mutant('staging-shared-by-ends', ADVANCE,
            ('return lane.staging + end * lane.stagingStride;', 'return lane.staging;')),
     mutant('lines-of-the-last-step-again', ADVANCE,
-           ('lane.outgoingLines = nullptr; for', 'for')),
+           ('lane.outgoingLines = outgoing;', 'if (lane.outgoingLines == nullptr) lane.outgoingLines = outgoing;')),
     mutant('line-announced-before-it-is-filled', PROTOCOL,
            ('std::memcpy(line->payload, from, FlaggedLine::kPayload); context.storeRelease(&line->flag, flag); }',
             'context.storeRelease(&line->flag, flag); std::memcpy(line->payload, from, FlaggedLine::kPayload); }')),
@@ -207,13 +206,19 @@ MUTANTS = [
            ('> FlaggedLine::kPayload;', '>= FlaggedLine::kPayload;')),
 
     # Steps, rounds and places.
-    mutant('round-not-entered', ADVANCE, ('lane.cut = roundOf(lane.call->cut, lane.round);', '')),
-    mutant('step-not-entered', ADVANCE,
-           ('lane.cut = roundOf(lane.call->cut, lane.round); } enter(lane);',
-            'lane.cut = roundOf(lane.call->cut, lane.round); }')),
-    mutant('runs-on-top-of-each-other', ADVANCE, ('+ before * size;', '+ 0 * before * size;')),
-    mutant('scratch-of-one-segment', ADVANCE,
-           ('lane.scratch + operand.segment * lane.scratchStride', 'lane.scratch')),
+    mutant('round-not-entered', ADVANCE, ('else enterRound(context, lane);', '')),
+    mutant('last-round-fits-like-the-others', ADVANCE, ('|| lane.fit.elements != elements', '')),
+    mutant('round-begins-at-zero', ADVANCE, ('= begin * call.formBytes[static_cast<int>(Form::raw)];', '= 0;')),
+    mutant('runs-on-top-of-each-other', FIT, ('== Where::link ? elements * size', '== Where::link ? 0')),
+    mutant('scratch-of-one-segment', FIT,
+           ('operand.segment * lane.scratchStride + begin * size', 'begin * size')),
+    mutant('no-barrier-before-fitting', ADVANCE,
+           ('if (Context::kSharedWorkspace) context.sync();  // nobody looks', '// nobody looks')),
+    mutant('no-barrier-after-fitting', ADVANCE,
+           ('lane.fit.elements = cut.elements; if (Context::kSharedWorkspace) context.sync();',
+            'lane.fit.elements = cut.elements;')),
+    mutant('fit-of-one-thread-only', ADVANCE,
+           ('s < lane.program->nsteps; s += everyOf(context)', 's < lane.program->nsteps; s += lane.program->nsteps')),
 
     # The machine.
     mutant('store-is-relaxed', ORDER, ('__atomic_store_n(word, value, __ATOMIC_RELEASE);',

@@ -150,6 +150,57 @@ TEST(RollCall, TheDeadlineNamesWhoIsMissing) {
   EXPECT_TRUE(has(rollCall, "ranks 0, 3, 4: all-reduce of 5 f32")) << rollCall.cause().message();
 }
 
+// Who waits for the missing rank in an earlier call is not missing.
+TEST(RollCall, TheDeadlineTellsWhoIsInAnEarlierCall) {
+  RollCall rollCall(5, "#1");
+  for (const int rank : {0, 1, 2, 4}) rollCall.board(rank).announce(allReduceOf(5, 0));
+  for (const int rank : {0, 4}) rollCall.board(rank).finish();
+  rollCall.board(0).announce(allReduceOf(6, 1));
+  rollCall.giveUp(0, allReduceOf(6, 1), 250ms);
+  EXPECT_EQ(rollCall.cause().code(), Code::timeout);
+  EXPECT_TRUE(has(rollCall, "Missing: ranks 3, 4.")) << rollCall.cause().message();
+  EXPECT_TRUE(has(rollCall, "ranks 1, 2: still in all-reduce of 5 f32, sum (call 0)"))
+      << rollCall.cause().message();
+}
+
+TEST(RollCall, TheDeadlineWithAllInEarlierCalls) {
+  RollCall rollCall(2, "#1");
+  for (int rank = 0; rank < 2; ++rank) rollCall.board(rank).announce(allReduceOf(5, 0));
+  rollCall.board(0).finish();
+  rollCall.board(0).announce(allReduceOf(6, 1));
+  rollCall.giveUp(0, allReduceOf(6, 1), 250ms);
+  EXPECT_TRUE(has(rollCall, "in this call or an earlier one")) << rollCall.cause().message();
+  EXPECT_FALSE(has(rollCall, "Missing")) << rollCall.cause().message();
+}
+
+TEST(RollCall, TheLastCallIsCompared) {
+  RollCall equal(2, "#1");
+  for (int rank = 0; rank < 2; ++rank) equal.board(rank).announce(broadcastFrom(1, 0));
+  equal.compareLast(broadcastFrom(1, 0));
+  EXPECT_EQ(equal.poison(), 0u);
+  RollCall alone(2, "#1");
+  alone.board(0).announce(broadcastFrom(0, 0));
+  alone.compareLast(broadcastFrom(0, 0));
+  EXPECT_EQ(alone.poison(), 0u);
+  RollCall rollCall(2, "#1");
+  for (int rank = 0; rank < 2; ++rank) rollCall.board(rank).announce(broadcastFrom(rank, 0));
+  rollCall.compareLast(broadcastFrom(1, 0));
+  EXPECT_EQ(rollCall.cause().code(), Code::mismatch);
+  EXPECT_TRUE(has(rollCall, "rank 0: broadcast of 9 f32, root 0 (call 0)")) << rollCall.cause().message();
+}
+
+// However many ranks differ, the text stays one that can be read to its end.
+TEST(RollCall, ManyDifferencesAreCounted) {
+  RollCall rollCall(1000, "#1");
+  for (int rank = 0; rank < 1000; ++rank)
+    rollCall.board(rank).announce(allReduceOf(static_cast<std::uint64_t>(rank) + 1));
+  rollCall.investigate(0, allReduceOf(1), true, 0s);
+  EXPECT_TRUE(has(rollCall, "rank 15: all-reduce of 16 f32")) << rollCall.cause().message();
+  EXPECT_TRUE(has(rollCall, "984 more ranks: other calls. Make the calls equal"))
+      << rollCall.cause().message();
+  EXPECT_LT(rollCall.cause().message().size(), 2000u);
+}
+
 TEST(RollCall, TheDeadlineWithEverybodyThereSaysSo) {
   RollCall rollCall(2, "#1");
   for (int rank = 0; rank < 2; ++rank) rollCall.board(rank).announce(allReduceOf(5));

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr WaitPolicy kShort{true, 200ms};
+constexpr WaitPolicy kShort{nullptr, 200ms};
 
 CallDescriptor callOf(std::uint64_t count) {
   CallDescriptor call;
@@ -30,12 +30,18 @@ Clock::duration waitedWith(Watch& watch, const CallDescriptor& call, bool suspic
   return Clock::now() - began;
 }
 
+// Enough for all ranks, or not.
+const Cores* coresOf(bool enough) {
+  static const Cores all(0), few(1 << 20);
+  return enough ? &all : &few;
+}
+
 class EitherWay : public testing::TestWithParam<bool> {};
 
 TEST_P(EitherWay, TheDeadlineEndsAWait) {
   RollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
-  Watch watch(rollCall, 0, {GetParam(), 200ms});
+  Watch watch(rollCall, 0, {coresOf(GetParam()), 200ms});
   watch.begin();
   EXPECT_GE(waitedWith(watch, callOf(1)), 190ms);
   EXPECT_EQ(rollCall.cause().code(), Code::timeout);
@@ -44,7 +50,7 @@ TEST_P(EitherWay, TheDeadlineEndsAWait) {
 TEST_P(EitherWay, ProgressDoesNotPutTheDeadlineOff) {
   RollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
-  Watch watch(rollCall, 0, {GetParam(), 200ms});
+  Watch watch(rollCall, 0, {coresOf(GetParam()), 200ms});
   watch.begin();
   const auto began = Clock::now();
   int turns = 0;
@@ -58,7 +64,7 @@ TEST_P(EitherWay, ProgressDoesNotPutTheDeadlineOff) {
 TEST_P(EitherWay, EachCallHasItsOwnDeadline) {
   RollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
-  Watch watch(rollCall, 0, {GetParam(), 10'000ms});
+  Watch watch(rollCall, 0, {coresOf(GetParam()), 10'000ms});
   for (int call = 0; call < 3; ++call) {
     watch.begin();
     for (int i = 0; i < 2000; ++i) ASSERT_TRUE(watch.idle(callOf(1), false));
@@ -69,7 +75,7 @@ TEST_P(EitherWay, EachCallHasItsOwnDeadline) {
 TEST_P(EitherWay, ThePoisonWordEndsAWait) {
   RollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
-  Watch watch(rollCall, 0, {GetParam(), 60'000ms});
+  Watch watch(rollCall, 0, {coresOf(GetParam()), 60'000ms});
   watch.begin();
   std::thread other([&] {
     std::this_thread::sleep_for(50ms);
@@ -87,7 +93,7 @@ TEST(Watch, AStallIsInvestigated) {
   RollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
   rollCall.board(1).announce(callOf(2));
-  Watch watch(rollCall, 0, {true, 60'000ms});
+  Watch watch(rollCall, 0, {nullptr, 60'000ms});
   watch.begin();
   const auto waited = waitedWith(watch, callOf(1));
   EXPECT_GE(waited, RollCall::kSuspicionAfter);
@@ -99,7 +105,7 @@ TEST(Watch, ASuspicionIsInvestigatedAtOnce) {
   RollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
   rollCall.board(1).announce(callOf(2));
-  Watch watch(rollCall, 0, {true, 60'000ms});
+  Watch watch(rollCall, 0, {nullptr, 60'000ms});
   watch.begin();
   EXPECT_FALSE(watch.idle(callOf(1), true));
   EXPECT_EQ(rollCall.cause().code(), Code::mismatch);
@@ -109,18 +115,13 @@ TEST(Watch, ProgressPutsTheInvestigationOff) {
   RollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
   rollCall.board(1).announce(callOf(2));
-  Watch watch(rollCall, 0, {true, 60'000ms});
+  Watch watch(rollCall, 0, {nullptr, 60'000ms});
   watch.begin();
   for (int i = 0; i < 100'000; ++i) {
     ASSERT_TRUE(watch.idle(callOf(1), false));
     watch.progressed();
   }
   EXPECT_EQ(rollCall.poison(), 0u);
-}
-
-TEST(OutnumberCores, CountsTheCoresOfThisProcess) {
-  EXPECT_FALSE(outnumberCores(1));
-  EXPECT_TRUE(outnumberCores(1 << 20));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Memory of a link, each part on cache lines of its own: [credit][headers of the slots][slots or lines].
+// Memory of a link, what each end writes apart from the other's: [credit][headers of the slots][slots or lines].
 #include "transport/inprocess/links.h"
 
 namespace tutti {
@@ -6,10 +6,9 @@ namespace tutti {
 Result<std::unique_ptr<InProcessHub::Link>> InProcessHub::makeLink(MailboxFormat format) const {
   const bool lines = format == MailboxFormat::lines;
   const std::uint32_t nslots = lines ? 2 : options_.nslots;
-  const std::uint64_t dataBytes =
-      lines ? linesOf(options_.lineBytes) * sizeof(FlaggedLine) : options_.slotBytes;
+  const std::uint64_t dataBytes = strideOf(format, lines ? options_.lineBytes : options_.slotBytes);
   const std::size_t headerBytes = lines ? 0 : nslots * sizeof(SlotHeader);
-  const std::size_t bytes = 64 + headerBytes + nslots * dataBytes;
+  const std::size_t bytes = kApart + headerBytes + nslots * dataBytes;
   auto memory = PageMemory::allocate(bytes);
   if (!memory.isOk()) return memory.status();
 
@@ -20,9 +19,10 @@ Result<std::unique_ptr<InProcessHub::Link>> InProcessHub::makeLink(MailboxFormat
   end.format = format;
   end.nslots = nslots;
   end.slotBytes = lines ? options_.lineBytes : options_.slotBytes;
+  end.stride = dataBytes;
   end.credit = reinterpret_cast<std::uint64_t*>(base);
-  end.headers = lines ? nullptr : reinterpret_cast<SlotHeader*>(base + 64);
-  end.slots = base + 64 + headerBytes;
+  end.headers = lines ? nullptr : reinterpret_cast<SlotHeader*>(base + kApart);
+  end.slots = base + kApart + headerBytes;
   end.messages = options_.firstMessage;
   end.slot = static_cast<std::uint32_t>(options_.firstMessage % nslots);
   end.creditSeen = options_.firstMessage;
