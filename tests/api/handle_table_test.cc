@@ -125,6 +125,76 @@ TEST_F(HandleTableTest, UnderManyThreads) {
   EXPECT_TRUE(end(current));
 }
 
+TEST_F(HandleTableTest, IsEnteredByOneAtATime) {
+  const tuttiComm_t handle = add();
+  Communicator* const entered = table_.enter(handle);
+  ASSERT_NE(entered, nullptr);
+  EXPECT_EQ(table_.enter(handle), nullptr);
+  EXPECT_EQ(table_.acquire(handle), entered);  // asking goes on
+  table_.release(handle);
+  table_.leave(handle);
+  EXPECT_EQ(table_.enter(handle), entered);
+  EXPECT_TRUE(table_.retire(handle));  // as tuttiCommDestroy does it
+  EXPECT_FALSE(isGone(0));
+  table_.leave(handle);
+  EXPECT_TRUE(isGone(0));
+  EXPECT_EQ(table_.enter(handle), nullptr);
+}
+
+// An abort from another thread: the object goes with the one who is inside.
+TEST_F(HandleTableTest, LivesUntilItIsLeft) {
+  const tuttiComm_t handle = add();
+  Communicator* const entered = table_.enter(handle);
+  EXPECT_TRUE(end(handle));
+  EXPECT_FALSE(isGone(0));
+  EXPECT_EQ(entered->rank(), 0);
+  EXPECT_EQ(table_.enter(handle), nullptr);
+  EXPECT_EQ(table_.acquire(handle), nullptr);
+  table_.leave(handle);
+  EXPECT_TRUE(isGone(0));
+}
+
+// A stale handle does not enter the slot's next user.
+TEST_F(HandleTableTest, AStaleHandleIsNotEntered) {
+  const tuttiComm_t stale = add(0);
+  EXPECT_TRUE(end(stale));
+  const tuttiComm_t handle = add(1);
+  EXPECT_EQ(table_.enter(stale), nullptr);
+  Communicator* const entered = table_.enter(handle);
+  ASSERT_NE(entered, nullptr);
+  EXPECT_EQ(entered->rank(), 1);
+  table_.leave(handle);
+  EXPECT_TRUE(end(handle));
+}
+
+// One thread enters and leaves while another ends the handles: nobody is inside of what is gone, and all that
+// ended is gone once a new one is made.
+TEST_F(HandleTableTest, EnteredWhileItEnds) {
+  std::atomic<tuttiComm_t> current{add()};
+  std::atomic<bool> stop{false};
+  std::thread user([&] {
+    while (!stop) {
+      const tuttiComm_t handle = current;
+      if (Communicator* communicator = table_.enter(handle)) {
+        EXPECT_EQ(communicator->nranks(), 2);
+        table_.leave(handle);
+      }
+    }
+  });
+  for (int i = 0; i < 5000; ++i) {
+    const tuttiComm_t old = current;
+    current = add();
+    EXPECT_TRUE(end(old));
+  }
+  stop = true;
+  user.join();
+  const tuttiComm_t last = add(1);
+  EXPECT_EQ(group_.use_count(), 3);  // the test's own, current and last
+  EXPECT_TRUE(end(current));
+  EXPECT_TRUE(end(last));
+  EXPECT_EQ(group_.use_count(), 1);
+}
+
 TEST_F(HandleTableTest, AForkEndsAllHandlesInTheChildOnly) {
   const tuttiComm_t handle = add();
   table_.beforeFork();
