@@ -85,15 +85,16 @@ Status checkBuffers(const UserCall& call, int rank, int nranks) {
 }
 
 // Enough, and true of nearly every call; the checks with texts decide about the others.
+template <Collective kind>
 [[gnu::always_inline]] inline bool isPlainlyRight(const UserCall& call, int rank, int nranks) {
   constexpr std::uint64_t kPlainCount = std::uint64_t{1} << 32;
   if (call.stream != nullptr || static_cast<unsigned>(call.type) >= unsigned{kDataTypes} ||
-      (reduces(call.collective) && static_cast<unsigned>(call.operation) >= unsigned{kOperations}) ||
-      (isRooted(call.collective) && static_cast<unsigned>(call.root) >= static_cast<unsigned>(nranks)))
+      (reduces(kind) && static_cast<unsigned>(call.operation) >= unsigned{kOperations}) ||
+      (isRooted(kind) && static_cast<unsigned>(call.root) >= static_cast<unsigned>(nranks)))
     return false;
-  if (call.collective == Collective::barrier) return true;
-  const bool sends = call.collective != Collective::broadcast || rank == call.root;
-  const bool receives = call.collective != Collective::reduce || rank == call.root;
+  if (kind == Collective::barrier) return true;
+  const bool sends = kind != Collective::broadcast || rank == call.root;
+  const bool receives = kind != Collective::reduce || rank == call.root;
   if (call.count >= kPlainCount || (sends && call.send == nullptr) || (receives && call.recv == nullptr))
     return false;
   if (!sends || !receives) return true;
@@ -101,10 +102,9 @@ Status checkBuffers(const UserCall& call, int rank, int nranks) {
   const auto send = reinterpret_cast<std::uintptr_t>(call.send);
   const auto recv = reinterpret_cast<std::uintptr_t>(call.recv);
   const auto segments = [block](int n) { return block * static_cast<std::uint64_t>(n); };
-  return send + segments(inputSegmentsOf(call.collective, nranks)) <= recv ||
-         recv + segments(outputSegmentsOf(call.collective, nranks)) <= send ||
-         (send == recv && call.collective != Collective::reduceScatter &&
-          call.collective != Collective::allGather);
+  return send + segments(inputSegmentsOf(kind, nranks)) <= recv ||
+         recv + segments(outputSegmentsOf(kind, nranks)) <= send ||
+         (send == recv && kind != Collective::reduceScatter && kind != Collective::allGather);
 }
 
 [[gnu::cold, gnu::noinline]] Status check(const UserCall& call, int rank, int nranks) {
@@ -123,10 +123,13 @@ CallRequest requestOf(const UserCall& call) {
           isRooted(call.collective) ? call.root : 0};
 }
 
+template <Collective kind>
 [[gnu::always_inline]] inline Status runNow(const UserCall& call, Communicator& communicator) {
-  if (!isPlainlyRight(call, communicator.rank(), communicator.nranks())) [[unlikely]]
+  if (!isPlainlyRight<kind>(call, communicator.rank(), communicator.nranks())) [[unlikely]]
     TUTTI_TRY(check(call, communicator.rank(), communicator.nranks()));
-  return communicator.run(requestOf(call));
+  return communicator.run({kind, call.send, call.recv, call.count, static_cast<DataType>(call.type),
+                           reduces(kind) ? static_cast<Operation>(call.operation) : Operation::sum,
+                           isRooted(kind) ? call.root : 0});
 }
 
 // On success the group has the communicator.
@@ -147,14 +150,15 @@ Status note(const UserCall& call, PinnedCommunicator& communicator) {
   }));
 }
 
-// Inlined into each function below, where the collective is known.
+// Inlined into each function below.
+template <Collective kind>
 [[gnu::always_inline]] inline tuttiResult_t collective(const char* function, const UserCall& call,
                                                        tuttiComm_t comm) {
   if (Group::isOpenHere()) [[unlikely]]
     return addToGroup(function, call, comm);
   return inCommunicator(
       function, comm, [&call](Communicator & communicator) __attribute__((always_inline)) {
-        return runNow(call, communicator);
+        return runNow<kind>(call, communicator);
       });
 }
 
@@ -165,41 +169,43 @@ using tutti::Collective;
 
 tuttiResult_t tuttiAllReduce(const void* send, void* recv, size_t count, tuttiDataType_t type,
                              tuttiRedOp_t op, tuttiComm_t comm, tuttiStream_t stream) {
-  return tutti::collective(__func__, {Collective::allReduce, send, recv, count, type, op, 0, stream}, comm);
+  return tutti::collective<Collective::allReduce>(
+      __func__, {Collective::allReduce, send, recv, count, type, op, 0, stream}, comm);
 }
 
 tuttiResult_t tuttiBroadcast(const void* send, void* recv, size_t count, tuttiDataType_t type, int root,
                              tuttiComm_t comm, tuttiStream_t stream) {
-  return tutti::collective(__func__, {Collective::broadcast, send, recv, count, type, tuttiSum, root, stream},
-                           comm);
+  return tutti::collective<Collective::broadcast>(
+      __func__, {Collective::broadcast, send, recv, count, type, tuttiSum, root, stream}, comm);
 }
 
 tuttiResult_t tuttiBcast(void* buffer, size_t count, tuttiDataType_t type, int root, tuttiComm_t comm,
                          tuttiStream_t stream) {
-  return tutti::collective(
+  return tutti::collective<Collective::broadcast>(
       __func__, {Collective::broadcast, buffer, buffer, count, type, tuttiSum, root, stream}, comm);
 }
 
 tuttiResult_t tuttiReduce(const void* send, void* recv, size_t count, tuttiDataType_t type, tuttiRedOp_t op,
                           int root, tuttiComm_t comm, tuttiStream_t stream) {
-  return tutti::collective(__func__, {Collective::reduce, send, recv, count, type, op, root, stream}, comm);
+  return tutti::collective<Collective::reduce>(
+      __func__, {Collective::reduce, send, recv, count, type, op, root, stream}, comm);
 }
 
 tuttiResult_t tuttiReduceScatter(const void* send, void* recv, size_t recvcount, tuttiDataType_t type,
                                  tuttiRedOp_t op, tuttiComm_t comm, tuttiStream_t stream) {
-  return tutti::collective(__func__, {Collective::reduceScatter, send, recv, recvcount, type, op, 0, stream},
-                           comm);
+  return tutti::collective<Collective::reduceScatter>(
+      __func__, {Collective::reduceScatter, send, recv, recvcount, type, op, 0, stream}, comm);
 }
 
 tuttiResult_t tuttiAllGather(const void* send, void* recv, size_t sendcount, tuttiDataType_t type,
                              tuttiComm_t comm, tuttiStream_t stream) {
-  return tutti::collective(__func__,
-                           {Collective::allGather, send, recv, sendcount, type, tuttiSum, 0, stream}, comm);
+  return tutti::collective<Collective::allGather>(
+      __func__, {Collective::allGather, send, recv, sendcount, type, tuttiSum, 0, stream}, comm);
 }
 
 tuttiResult_t tuttiBarrier(tuttiComm_t comm, tuttiStream_t stream) {
-  return tutti::collective(__func__,
-                           {Collective::barrier, nullptr, nullptr, 0, tuttiInt8, tuttiSum, 0, stream}, comm);
+  return tutti::collective<Collective::barrier>(
+      __func__, {Collective::barrier, nullptr, nullptr, 0, tuttiInt8, tuttiSum, 0, stream}, comm);
 }
 
 tuttiResult_t tuttiGroupStart(void) {
