@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+"""What the CUDA compiler made of the kernels, read as text, because there is no GPU where this runs: nothing spills,
+flags are loaded and stored with their order at system scope, no data is loaded past it, and what is linked needs
+nothing of CUDA to start.
+
+usage: cuda_build_test.py BUILD ARCHITECTURES FILE...     the reports of ptxas, the PTX, and linked files, in any order
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import tap  # noqa: E402
+
+KERNELS = {'reduce_copy': 'reduceCopyAll', 'virtual_ranks': 'virtualRanks'}
+OPERATIONS = 5
+TYPES = 12
+COMPILING = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
+FRAME = re.compile(r'(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads')
+REGISTERS = re.compile(r'Used (\d+) registers')
+THREADS = 512               # of a block
+REGISTERS_OF_A_BLOCK = 65536
+
+
+def kernels_of(report):
+    """[(kernel, architecture, (stack, stores, loads), registers)]; None where the report does not say. Functions that
+    are called rather than inlined count for the kernel before them."""
+    found = []
+    for line in report.splitlines():
+        if match := COMPILING.search(line):
+            found.append([*match.groups(), None, None])
+        elif match := FRAME.search(line):
+            frame = tuple(int(n) for n in match.groups())
+            if found:
+                found[-1][2] = max(found[-1][2] or frame, frame)
+        elif (match := REGISTERS.search(line)) and found:
+            found[-1][3] = int(match.group(1))
+    return [tuple(kernel) for kernel in found]
+
+
+def faults_of(report, kernel, architectures):
+    """One sentence for each kernel that is not as it has to be, or not there."""
+    kernels = kernels_of(report)
+    faults = []
+    for name, architecture, frame, registers in kernels:
+        if frame != (0, 0, 0):
+            faults.append(f'{name} for {architecture}: {frame} bytes of stack, spilled and loaded again')
+        if registers is None or registers * THREADS > REGISTERS_OF_A_BLOCK:
+            faults.append(f'{name} for {architecture}: {registers} registers, and a block has {THREADS} threads')
+    for architecture in architectures:
+        n = sum(1 for name, own, *_ in kernels if own == architecture and kernel in name)
+        if n != OPERATIONS:
+            faults.append(f'{n} kernels {kernel} for {architecture}, not {OPERATIONS}')
+    return faults
+
+
+def order_faults(ptx):
+    """What is missing in, or wrong with, the memory operations of a file of kernels that exchange messages. Every kernel
+    has its own."""
+    faults = []
+    for entry in ptx.split('.entry ')[1:]:
+        name = entry.split('(')[0].strip()
+        for wanted in ('ld.acquire.sys.global.u64', 'st.release.sys.global.u64'):
+            if wanted not in entry:
+                faults.append(f'{name}: no {wanted}')
+        faults += [f'{name}: {i}' for i in sorted(set(re.findall(r'\bld\.global\.nc\S*|\bld\.relaxed\S*|\bst\.relaxed\S*',
+                                                                entry)))]
+    return faults
+
+
+def wide_faults(ptx):
+    return [f'{entry.split("(")[0].strip()}: no access of 16 bytes'
+            for entry in ptx.split('.entry ')[1:] if not re.search(r'\bld(\.\w+)?\.v4\.(u|b)32', entry) or
+            not re.search(r'\bst(\.\w+)?\.v4\.(u|b)32', entry)]
+
+
+def needed(file):
+    text = subprocess.check_output(['readelf', '--dynamic', '--wide', file], text=True)
+    return set(re.findall(r'\(NEEDED\).*\[(.*)\]', text))
+
+
+def cuda_names(names):
+    return sorted(n for n in names if re.match(r'lib(cuda|cudart|nv|cu)', n))
+
+
+def nothing(faults):
+    assert not faults, '\n'.join(faults)
+
+
+def of_all(files, find, *arguments):
+    assert files, 'no file to look at'
+    nothing([f'{file.stem}: {fault}' for file in files for fault in find(file.read_text(), *arguments)])
+
+
+def needs_no_cuda(file):
+    names = needed(file)
+    assert names, f'{file} needs nothing at all, so it was not read'
+    nothing([f'{file} needs {name}' for name in cuda_names(names)])
+    # And what it needs needs none either.
+    listed = subprocess.check_output(['ldd', file], text=True)
+    nothing([f'ldd {file}: {name}' for name in cuda_names(line.split()[0] for line in listed.splitlines())])
+
+
+def run_says_no_gpu(build):
+    run = subprocess.run([pathlib.Path(__file__).with_name('run'), build], stdout=subprocess.PIPE, text=True,
+                         env={**os.environ, 'CUDA_VISIBLE_DEVICES': ''})
+    assert run.returncode == 77 and 'no GPU' in run.stdout, f'status {run.returncode}: {run.stdout}'
+
+
+def run_needs_a_build():
+    run = subprocess.run([pathlib.Path(__file__).with_name('run'), '/nowhere'], stderr=subprocess.PIPE, text=True)
+    assert run.returncode == 2 and 'build with' in run.stderr, f'status {run.returncode}: {run.stderr}'
+
+
+def planted_mistakes_are_found():
+    good = "".join(f"ptxas info : Compiling entry function '{n}virtualRanks' for 'sm_90'\n"
+                   "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+                   "ptxas info : Used 128 registers\n" for n in range(OPERATIONS))
+    assert not faults_of(good, 'virtualRanks', ['sm_90'])
+    for bad in (good.replace('0 bytes stack', '8 bytes stack', 1), good.replace('0 bytes spill l', '4 bytes spill l', 1),
+                good.replace('128 reg', '129 reg', 1), good.replace('0 bytes stack frame', '', 1),
+                good.replace('sm_90', 'sm_80', 1), '',
+                good + '    16 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n'):
+        assert faults_of(bad, 'virtualRanks', ['sm_90']), bad
+    entry = '.entry k(\n ld.acquire.sys.global.u64 %0; st.release.sys.global.u64 %1; ld.v4.u32 a; st.v4.u32 b;'
+    assert not order_faults(entry) and not wide_faults(entry)
+    for old, new in (('acquire', 'relaxed'), ('release', 'relaxed'), ('.sys', '.gpu'), ('ld.v4', 'ld.global.nc.v4')):
+        assert order_faults(entry + entry.replace(old, new)), new
+    assert wide_faults(entry.replace('v4', 'v2'))
+    assert cuda_names(['libc.so.6', 'libcuda.so.1', 'libcudart.so.13']) == ['libcuda.so.1', 'libcudart.so.13']
+
+
+def main():
+    build = sys.argv[1]
+    architectures = sys.argv[2].split(',')
+    files = [pathlib.Path(f) for f in sys.argv[3:]]
+    of = {suffix: [f for f in files if f.suffix == suffix] for suffix in ('.ptxas', '.ptx')}
+    linked = [f for f in files if f.suffix not in of and f.suffix != '.o']
+    for source, kernel in KERNELS.items():
+        reports = [f for f in of['.ptxas'] if f.name.startswith(source)]
+        tap.case(f'{source}_has_no_spills_and_no_stack', of_all, reports, faults_of, kernel, architectures)
+        tap.case(f'{source}_is_there_for_every_type', lambda: nothing(
+            [] if len(reports) == TYPES else [f'{len(reports)} reports, not {TYPES}']))
+        ptx = [f for f in of['.ptx'] if f.name.startswith(source)]
+        tap.case(f'{source}_moves_16_bytes_at_once', of_all, ptx, wide_faults)
+    tap.case('flags_keep_their_order', of_all, [f for f in of['.ptx'] if f.name.startswith('virtual_ranks')], order_faults)
+    for file in linked:
+        tap.case(f'{file.name}_needs_no_cuda_to_load', needs_no_cuda, file)
+    tap.case('run_says_no_gpu', run_says_no_gpu, build)
+    tap.case('run_needs_a_build', run_needs_a_build)
+    tap.case('planted_mistakes_are_found', planted_mistakes_are_found)
+    tap.finish()
+
+
+main()
