@@ -5,8 +5,9 @@
 // A context gives tid() and ntid(), sync() (barrier of the block), every(bool) (barrier that tells whether
 // all threads said true), loadAcquire and storeRelease, suspect(end), reduceCopy(...) (all threads together),
 // isAbandoned() (the communicator broke during the data of this step, which is then never announced),
-// and the constants kOneThread and kSharedWorkspace (operand lists and fit are shared by the block: filled
-// together, then a barrier).
+// and the constants kOneThread, kSharedWorkspace (operand lists and fit are shared by the block: filled
+// together, then a barrier) and kTakesWords. Unless it is kOneThread: reduceCopyAlone(...) (each thread for
+// itself) for lines; if it takes words: loadRelaxed and storeRelaxed.
 #pragma once
 
 #include "kernels/fit.h"
@@ -81,8 +82,25 @@ TUTTI_HOST_DEVICE bool areLinesReady(Context& context, const LaneState& lane, st
   return linesArrived(context, end, bytes, lane.call->tag);
 }
 
+// Takes the words of the step's messages into the staging: wherever a thread puts them, all threads see them
+// behind the barrier that isReady() ends with.
+template <class Context>
+TUTTI_HOST_DEVICE bool takeAllWords(Context& context, const LaneState& lane, const FlatStep& step) {
+  std::uint64_t turn = context.tid();
+  bool taken = true;
+  for (std::uint32_t i = step.firstEnd; taken && i < step.firstEnd + step.nincoming; ++i) {
+    const std::uint32_t index = lane.program->stepEnds[i].end;
+    taken = takeWords(context, *lane.ends[index], stagingOf(lane, index), lane.fit.messageBytes[i],
+                      lane.call->tag, turn);
+  }
+  return taken;
+}
+
 template <class Context>
 TUTTI_HOST_DEVICE bool isReady(Context& context, const LaneState& lane, const FlatStep& step) {
+  if constexpr (Context::kTakesWords) {
+    if (lane.format == MailboxFormat::words) return context.every(takeAllWords(context, lane, step));
+  }
   const std::uint32_t firstOutgoing = step.firstEnd + step.nincoming;
   const std::uint32_t end = firstOutgoing + step.noutgoing;
   bool ready = true;
@@ -148,41 +166,61 @@ TUTTI_HOST_DEVICE void moveLineByLine(Context& context, LaneState& lane, const F
   }
 }
 
-// One host thread has gathered the long incoming messages when they arrived (takeLines), and hands out the
-// outgoing ones when it announces them (fillLines): payload and flag at once, because a line that is written
-// in two goes is taken away by the reader's polling in between. Outgoing messages have one form in a step, hence
-// one content: a staging place, or the source itself when it is only copied.
+// A message that is gathered in the staging before it is read, or filled from there: all that travel as words,
+// and the long ones that travel as lines.
 template <class Context>
-void moveStaged(Context& context, LaneState& lane, const FlatStep& step, std::uint32_t firstOperand) {
+TUTTI_HOST_DEVICE bool isStaged(const LaneState& lane, const FlatOperand& operand) {
+  if constexpr (Context::kOneThread)
+    return isLong(lane, operand);
+  else
+    return operand.where == Where::link;
+}
+
+// The incoming messages have been gathered when they arrived (takeLines, takeWords), and the outgoing ones are
+// handed out when they are announced (fillLines, postWords): payload and flag at once, because a line that is
+// written in two goes is taken away by the reader's polling in between, and a word is never written in two.
+// Outgoing messages have one form in a step, hence one content: a staging place, or the source itself when it
+// is only copied. What several threads fill or read here lies between the barriers that every step has.
+template <class Context>
+TUTTI_HOST_DEVICE void moveStaged(Context& context, LaneState& lane, const FlatStep& step,
+                                  std::uint32_t firstOperand) {
   const FlatOperand* operands = lane.program->operands + firstOperand;
   const std::uint64_t* offsets = lane.fit.offsets + firstOperand;
-  Source* sources = lane.sources;
-  Destination* destinations = lane.destinations;
   const std::uint32_t nsources = step.nsources;
   const std::uint32_t noperands = nsources + step.ndestinations;
-  for (std::uint32_t i = 0; i < nsources; ++i)
-    sources[i] = {isLong(lane, operands[i]) ? stagingOf(lane, operands[i].end)
-                                            : addressOf(lane, operands[i], offsets[i]),
-                  operands[i].form};
+  const auto isMine = [&](std::uint32_t i) { return i % everyOf(context) == firstOf(context); };
+  const auto sourceAt = [&](std::uint32_t i) {
+    return isStaged<Context>(lane, operands[i]) ? stagingOf(lane, operands[i].end)
+                                                : addressOf(lane, operands[i], offsets[i]);
+  };
+  for (std::uint32_t i = 0; i < nsources; ++i) {
+    if (isMine(i)) lane.sources[i] = {sourceAt(i), operands[i].form};
+  }
   std::uint32_t ndestinations = 0;
+  const auto addDestination = [&](std::byte* address, Form form) {
+    if (isMine(ndestinations)) lane.destinations[ndestinations] = {address, form};
+    ++ndestinations;
+  };
   const std::byte* outgoing = nullptr;
   for (std::uint32_t i = nsources; i < noperands; ++i) {
     const FlatOperand& output = operands[i];
     if (output.where != Where::link) {
-      destinations[ndestinations++] = {addressOf(lane, output, offsets[i]), output.form};
+      addDestination(addressOf(lane, output, offsets[i]), output.form);
     } else if (outgoing == nullptr) {
       if (nsources == 1 && operands[0].form == output.form) {
-        outgoing = static_cast<const std::byte*>(sources[0].data);
+        outgoing =
+            Context::kSharedWorkspace ? sourceAt(0) : static_cast<const std::byte*>(lane.sources[0].data);
       } else {
         outgoing = stagingOf(lane, output.end);
-        destinations[ndestinations++] = {stagingOf(lane, output.end), output.form};
+        addDestination(stagingOf(lane, output.end), output.form);
       }
     }
   }
-  lane.outgoingLines = outgoing;
-  if (ndestinations != 0)
-    context.reduceCopy(lane.call->reduction, sources, static_cast<int>(nsources), destinations,
-                       static_cast<int>(ndestinations), lane.fit.stepElements[lane.step]);
+  lane.outgoing = outgoing;
+  if (ndestinations == 0) return;
+  if (Context::kSharedWorkspace) context.sync();
+  context.reduceCopy(lane.call->reduction, lane.sources, static_cast<int>(nsources), lane.destinations,
+                     static_cast<int>(ndestinations), lane.fit.stepElements[lane.step]);
 }
 
 // True when it has moved the step's data because some message takes several lines.
@@ -226,11 +264,14 @@ TUTTI_HOST_DEVICE void moveRun(Context& context, LaneState& lane, const FlatStep
 template <class Context>
 TUTTI_HOST_DEVICE void moveData(Context& context, LaneState& lane, const FlatStep& step) {
   if (lane.fit.stepElements[lane.step] == 0) return;
-  if (lane.format == MailboxFormat::lines) {
-    if constexpr (Context::kOneThread)
-      return moveStaged(context, lane, step, lane.program->runs[step.firstRun].firstOperand);
-    else if (moveLongLines(context, lane, step))
-      return;
+  const std::uint32_t firstOperand = lane.program->runs[step.firstRun].firstOperand;
+  if constexpr (Context::kOneThread) {
+    if (lane.format == MailboxFormat::lines) return moveStaged(context, lane, step, firstOperand);
+  } else {
+    if constexpr (Context::kTakesWords) {
+      if (lane.format == MailboxFormat::words) return moveStaged(context, lane, step, firstOperand);
+    }
+    if (lane.format == MailboxFormat::lines && moveLongLines(context, lane, step)) return;
   }
   for (std::uint32_t r = 0; r < step.nruns; ++r) {
     if (Context::kSharedWorkspace && r != 0) context.sync();
@@ -242,19 +283,29 @@ template <class Context>
 TUTTI_HOST_DEVICE void announceLines(Context& context, const LaneState& lane, const MailboxEnd& end,
                                      std::uint64_t bytes) {
   if constexpr (Context::kOneThread)
-    fillLines(context, end, lane.outgoingLines, bytes, lane.call->tag);
+    fillLines(context, end, lane.outgoing, bytes, lane.call->tag);
   else
     postLines(context, end, bytes, lane.call->tag);
 }
 
+// Lines and words.
 template <class Context>
-TUTTI_HOST_DEVICE void signalLines(Context& context, LaneState& lane, const FlatStep& step) {
+TUTTI_HOST_DEVICE void signalFlagged(Context& context, LaneState& lane, const FlatStep& step) {
   const FlatEnd* ends = lane.program->stepEnds;
   const std::uint32_t firstOutgoing = step.firstEnd + step.nincoming;
   const std::uint32_t end = firstOutgoing + step.noutgoing;
+  [[maybe_unused]] std::uint64_t turn = context.tid();
   for (std::uint32_t i = firstOutgoing; i < end; ++i) {
-    announceLines(context, lane, *lane.ends[ends[i].end], lane.fit.messageBytes[i]);
-    lane.bytesSent += lane.fit.messageBytes[i];
+    const std::uint64_t bytes = lane.fit.messageBytes[i];
+    const MailboxEnd& outgoing = *lane.ends[ends[i].end];
+    lane.bytesSent += bytes;
+    if constexpr (Context::kTakesWords) {
+      if (lane.format == MailboxFormat::words) {
+        postWords(context, outgoing, lane.outgoing, bytes, lane.call->tag, turn);
+        continue;
+      }
+    }
+    announceLines(context, lane, outgoing, bytes);
   }
   context.sync();  // every thread has used the counters of the ends
   for (std::uint32_t i = step.firstEnd + context.tid(); i < end; i += context.ntid())
@@ -287,10 +338,10 @@ template <class Context>
 TUTTI_HOST_DEVICE void signal(Context& context, LaneState& lane, const FlatStep& step) {
   if (step.nincoming + step.noutgoing == 0) return;
   lane.messagesSent += step.noutgoing;
-  if (lane.format == MailboxFormat::lines)
-    signalLines(context, lane, step);
-  else
+  if (lane.format == MailboxFormat::slots)
     signalSlots(context, lane, step);
+  else
+    signalFlagged(context, lane, step);
 }
 
 }  // namespace step

@@ -45,7 +45,8 @@ struct LaneState {
   std::uint64_t scratchStride = 0;
   Source* sources = nullptr;  // workspace: mostOperands of each; lines in a shared one: for each thread
   Destination* destinations = nullptr;
-  // Lines, one host thread: room for a message of each end, stagingStride apart.
+  // Lines of one host thread, and words: room for a message of each end, stagingStride apart. Words: shared by
+  // the block, which may keep it where its threads reach it fast; the stride is a multiple of 16.
   std::byte* staging = nullptr;
   std::uint64_t stagingStride = 0;
 
@@ -55,7 +56,7 @@ struct LaneState {
   const CallArguments* call = nullptr;
 
   // Progress.
-  const std::byte* outgoingLines = nullptr;  // what the long messages of the current step hold
+  const std::byte* outgoing = nullptr;  // what the staged messages of the current step hold
   std::uint32_t step = 0;
   std::uint32_t round = 0;
   std::uint64_t roundBytes = 0;  // where the round begins in a segment of a user's buffer

@@ -6,9 +6,12 @@
 //           receiver gives back through the credit word
 //   lines   two buffers of 64-byte lines, used in turn, each line with its own flag and no credits: for closed
 //           schedules only, one message per call (kernels/protocol-inl.h)
+//   words   the same with 8-byte words that are flag and data at once: for blocks of several threads, on
+//           machines that promise no more than that 8 bytes are stored and loaded as one
 //
-// A flag holds the message's number in its low half and the tag of the call in its high half, so that a
-// message of another call is noticed when the flag is seen, at no cost.
+// A flag of slots and lines holds the message's number in its low half and the tag of the call in its high
+// half, so that a message of another call is noticed when the flag is seen, at no cost. A word has room for
+// the number only; the tag is what the first word of a message, its head, carries as data.
 #pragma once
 
 #include <cstddef>
@@ -31,17 +34,20 @@ struct alignas(64) FlaggedLine {
 };
 static_assert(sizeof(FlaggedLine) == 64 && sizeof(SlotHeader) == 64);
 
-enum class MailboxFormat : std::uint32_t { slots, lines };
+inline constexpr std::uint64_t kWordPayload = 4;
+
+enum class MailboxFormat : std::uint32_t { slots, lines, words };
 
 // Apart from others: the two ends of a link are counted by different ranks, and may be allocated together.
 struct alignas(kApart) MailboxEnd {
   // Fixed when the link is made.
   MailboxFormat format = MailboxFormat::slots;
-  std::uint32_t nslots = 0;     // lines: 2
+  std::uint32_t nslots = 0;     // lines, words: 2
   std::uint64_t slotBytes = 0;  // the largest message
-  std::uint64_t stride = 0;     // bytes from slot to slot, or from one buffer of lines to the other
+  std::uint64_t stride = 0;     // bytes from slot to slot, or from one buffer of lines or words to the other
   SlotHeader* headers = nullptr;
-  std::byte* slots = nullptr;  // lines: FlaggedLine[2][linesOf(slotBytes)]
+  // Lines: FlaggedLine[2][linesOf(slotBytes)]; words: uint64_t[2][wordsOf(slotBytes)], zero at first.
+  std::byte* slots = nullptr;
   std::uint64_t* credit = nullptr;
 
   // Private to the lane that drives this end.
@@ -60,8 +66,25 @@ TUTTI_HOST_DEVICE std::uint64_t linesOf(std::uint64_t bytes) {
   return bytes <= FlaggedLine::kPayload ? 1 : (bytes - 1) / FlaggedLine::kPayload + 1;
 }
 
+// The head and the words of the data.
+TUTTI_HOST_DEVICE std::uint64_t wordsOf(std::uint64_t bytes) {
+  return 1 + (bytes + kWordPayload - 1) / kWordPayload;
+}
+
+// What the high half of a word of a message says. A buffer holds every other message, so half the number
+// tells them apart, for 2^32 messages: a word that no message has reached for exactly as long would be taken
+// for new. Never zero, as untouched memory is.
+TUTTI_HOST_DEVICE std::uint32_t wordFlagOf(std::uint64_t message) {
+  return 0x80000000u | static_cast<std::uint32_t>(message >> 1);
+}
+
+TUTTI_HOST_DEVICE std::uint64_t wordOf(std::uint32_t flag, std::uint32_t data) {
+  return (static_cast<std::uint64_t>(flag) << 32) | data;
+}
+
 // What `stride` is to be.
 TUTTI_HOST_DEVICE std::uint64_t strideOf(MailboxFormat format, std::uint64_t slotBytes) {
+  if (format == MailboxFormat::words) return wordsOf(slotBytes) * sizeof(std::uint64_t);
   return format == MailboxFormat::lines ? linesOf(slotBytes) * sizeof(FlaggedLine) : slotBytes;
 }
 

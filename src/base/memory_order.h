@@ -1,6 +1,7 @@
 // Every memory operation whose order matters, as PTX on a GPU and as __atomic on a host. A flag has one
 // writer, who stores it with release; its reader loads it with acquire; fences are never used, because thread
-// sanitizer does not model them and the flag is what the hardware needs the order on anyway.
+// sanitizer does not model them and the flag is what the hardware needs the order on anyway. What is relaxed
+// is one access of 8 bytes and orders nothing: enough for words that are flag and data at once.
 #pragma once
 
 #include <cstdint>

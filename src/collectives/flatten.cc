@@ -16,7 +16,8 @@ int contiguousBlocks(const Place& place, int done, int perSegment) {
 
 class Flattener {
  public:
-  Flattener(const Schedule& schedule, FlatSchedule& flat) : schedule_(schedule), flat_(flat) {}
+  Flattener(const Schedule& schedule, FlatSchedule& flat)
+      : schedule_(schedule), flat_(flat), lanes_(static_cast<std::size_t>(schedule.blocksPerSegment)) {}
 
   void addLane(const Lane& lane) {
     FlatLane& flatLane = flat_.lanes.emplace_back();
@@ -32,6 +33,7 @@ class Flattener {
       for (int i = 0; i < step.nincoming + step.noutgoing; ++i) {
         if (++uses[flat_.stepEnds[step.firstEnd + i].end] > 1) flat_.oneMessagePerLink = false;
       }
+      for (std::uint32_t r = 0; r < step.nruns; ++r) claimSubBlocks(flat_.runs[step.firstRun + r]);
     }
     // Offsets now; pointers when all lanes are there and the vectors rest.
     LaneProgram& program = flatLane.program;
@@ -53,6 +55,15 @@ class Flattener {
   }
 
  private:
+  // For the lane that is being added.
+  void claimSubBlocks(const FlatRun& run) {
+    for (std::uint32_t i = 0; i < run.nsubBlocks; ++i) {
+      std::size_t& lane = lanes_[(run.subBlock + i) % lanes_.size()];
+      if (lane == 0) lane = flat_.lanes.size();
+      if (lane != flat_.lanes.size()) flat_.lanesApart = false;
+    }
+  }
+
   std::uint32_t addStep(const Step& step) {
     FlatStep flat{};
     flat.firstRun = static_cast<std::uint32_t>(flat_.runs.size());
@@ -129,6 +140,7 @@ class Flattener {
   std::vector<LinkUse>* ends_ = nullptr;
   std::unordered_map<std::uint64_t, std::uint16_t> indices_;  // in ends_, by peer, channel and direction
   std::vector<std::size_t> firstSteps_;
+  std::vector<std::size_t> lanes_;  // by sub-block: the lane that works on it, counted from 1
 };
 
 }  // namespace

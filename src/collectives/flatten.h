@@ -32,9 +32,18 @@ struct FlatSchedule {
   int scratchSegments = 0;
   bool closed = false;
   bool usesWindows = false;                       // some place is a peer's input or output
-  bool singleRuns = true;                         // every step is one run: messages may travel as lines
+  bool singleRuns = true;                         // every step is one run
   bool oneMessagePerLink = true;                  // each end is used once per round
+  bool lanesApart = true;                         // no two lanes work on the same sub-block
   std::array<int, 3> mostLinkBlocks = {0, 0, 0};  // as the schedule says: over all ranks
+
+  // Whether its messages may travel in that format. Words order nothing but themselves, so where one lane
+  // writes, in place, what another one has read, nothing would order the two, although the data has gone from
+  // the one to the other.
+  bool mayTravelAs(MailboxFormat format) const {
+    if (format == MailboxFormat::slots) return true;
+    return closed && singleRuns && oneMessagePerLink && (format == MailboxFormat::lines || lanesApart);
+  }
 
   // Storage of the programs.
   std::vector<FlatStep> steps;

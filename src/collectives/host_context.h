@@ -14,6 +14,7 @@ namespace tutti {
 struct HostContext {
   static constexpr bool kOneThread = true;
   static constexpr bool kSharedWorkspace = false;
+  static constexpr bool kTakesWords = false;
 
   ReduceCopyFunction kernel = nullptr;
   bool suspicious = false;

@@ -17,8 +17,11 @@ Result<std::unique_ptr<Plan>> Plan::make(const ScheduleRequest& request, Mailbox
   plan->format_ = format;
   plan->flat_ = flatten(buildSchedule(request));
   const FlatSchedule& flat = *plan->flat_;
+  if (format == MailboxFormat::words)
+    return Status(Code::internalError,
+                  "words are for blocks of several threads: a fault of tutti, please report it");
   plan->messageBytes_ = format == MailboxFormat::lines ? links.lineBytes() : links.slotBytes();
-  if (format == MailboxFormat::lines && !(flat.closed && flat.singleRuns && flat.oneMessagePerLink))
+  if (!flat.mayTravelAs(format))
     return Status(Code::internalError,
                   fmt::format("{} {} cannot travel as lines: a fault of tutti, please report it",
                               nameOf(request.algorithm), nameOf(request.collective)));

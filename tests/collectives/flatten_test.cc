@@ -141,5 +141,22 @@ TEST(Flatten, NoticesASecondMessageOnALink) {
   EXPECT_FALSE(flatten(schedule)->oneMessagePerLink);
 }
 
+// In place, one lane of a tree writes the sum where the other has read a part of it.
+TEST(Flatten, WordsWantLanesThatShareNothing) {
+  const auto flattened = [](Algorithm algorithm) {
+    return flatten(buildSchedule({Collective::allReduce, algorithm, 1, 4, 0, 2}));
+  };
+  const auto apart = flattened(Algorithm::oneShot);
+  EXPECT_TRUE(apart->lanesApart);
+  EXPECT_TRUE(apart->mayTravelAs(MailboxFormat::words));
+  const auto together = flattened(Algorithm::doubleTree);
+  EXPECT_FALSE(together->lanesApart);
+  EXPECT_TRUE(together->mayTravelAs(MailboxFormat::lines));
+  EXPECT_FALSE(together->mayTravelAs(MailboxFormat::words));
+  const auto cut = flattened(Algorithm::halvingDoubling);
+  EXPECT_TRUE(cut->mayTravelAs(MailboxFormat::slots));
+  EXPECT_FALSE(cut->mayTravelAs(MailboxFormat::lines));
+}
+
 }  // namespace
 }  // namespace tutti

@@ -153,5 +153,13 @@ TEST(Planner, LinesCarryClosedSchedulesOnly) {
   EXPECT_EQ(plan.status().code(), Code::internalError);
 }
 
+TEST(Planner, WordsAreNotForHosts) {
+  const auto hub = std::make_shared<InProcessHub>(InProcessLinkOptions());
+  InProcessLinks links(hub, 0);
+  const auto plan =
+      Plan::make({Collective::allReduce, Algorithm::oneShot, 0, 4, 0, 1}, MailboxFormat::words, links);
+  EXPECT_EQ(plan.status().code(), Code::internalError);
+}
+
 }  // namespace
 }  // namespace tutti

@@ -12,6 +12,7 @@ template <Workspace workspace>
 class Context {
  public:
   static constexpr bool kOneThread = workspace == Workspace::oneThread;
+  static constexpr bool kTakesWords = !kOneThread;
   static constexpr bool kSharedWorkspace = workspace == Workspace::shared;
 
   explicit Context(Thread& thread) : thread_(thread) {}
@@ -36,10 +37,11 @@ class Context {
     thread_.progress();
     thread_.point();
   }
-  // For mutants.
   std::uint64_t loadRelaxed(const std::uint64_t* word) {
     thread_.point();
-    return tutti::loadRelaxed(word);
+    const std::uint64_t value = tutti::loadRelaxed(word);
+    thread_.point();
+    return value;
   }
   void storeRelaxed(std::uint64_t* word, std::uint64_t value) {
     thread_.point();

@@ -36,6 +36,7 @@ constexpr std::array<std::uint64_t, 8> kSlotCounts = {1, 2, 3, 5, 8, 13, 21, 34}
 
 std::uint64_t countOf(Dice& dice, int nranks, MailboxFormat format) {
   if (format == MailboxFormat::slots) return dice.oneOf(kSlotCounts);
+  // Words have the same counts: full and broken last words in both sizes of elements.
   // Half of the time for messages that are a whole vector, half for those that are a rank's share of it.
   return dice.oneOf(kLineCounts) * (dice.below(2) == 0 ? 1 : static_cast<unsigned>(nranks));
 }
@@ -44,12 +45,12 @@ Job frameOf(Dice& dice, int nranks, MailboxFormat format, std::uint64_t seed) {
   Job job;
   job.nranks = nranks;
   job.channels = dice.below(4) == 0 ? 2 : 1;
-  job.workspace = static_cast<Workspace>(seed % 3);
+  job.workspace = static_cast<Workspace>(format == MailboxFormat::words ? seed / 4 % 2 : seed % 3);
   job.nthreads =
       job.workspace == Workspace::oneThread ? 1 : 1 + static_cast<int>(dice.below(nranks > 4 ? 3 : 5));
   job.type = dice.below(3) == 0 ? DataType::bf16 : DataType::f32;
   job.links.format = format;
-  job.links.nslots = format == MailboxFormat::lines ? 2 : 2 + static_cast<std::uint32_t>(dice.below(3));
+  job.links.nslots = format == MailboxFormat::slots ? 2 + static_cast<std::uint32_t>(dice.below(3)) : 2;
   job.links.slotBytes = 4 * (1 + dice.below(5));
   job.links.firstMessage = dice.oneOf(kFirstMessages);
   return job;
@@ -62,15 +63,16 @@ std::vector<Case> coverage(const std::vector<int>& nranks) {
   for (int collective = 0; collective < kCollectives; ++collective) {
     for (int algorithm = 1; algorithm < kAlgorithms; ++algorithm) {
       for (int n : nranks) {
-        for (MailboxFormat format : {MailboxFormat::slots, MailboxFormat::lines}) {
+        for (MailboxFormat format : kFormats) {
           const Case one = {static_cast<Collective>(collective), static_cast<Algorithm>(algorithm), n,
                             format};
           if (!serves(one.algorithm, one.collective, n)) continue;
           Job job;
           job.nranks = n;
-          job.workspace = Workspace::oneThread;
+          job.workspace = format == MailboxFormat::words ? Workspace::own : Workspace::oneThread;
+          job.links.format = format;
           job.calls = {{one.collective, one.algorithm, 1}};
-          if (format == MailboxFormat::lines && !canTravelAsLines(job)) continue;
+          if (!canTravel(job)) continue;
           cases.push_back(one);
         }
       }
@@ -81,7 +83,7 @@ std::vector<Case> coverage(const std::vector<int>& nranks) {
 
 std::string nameOf(const Case& one) {
   std::string name = std::string(tutti::nameOf(one.collective)) + '_' + tutti::nameOf(one.algorithm) + '_' +
-                     std::to_string(one.nranks) + (one.format == MailboxFormat::lines ? "_lines" : "_slots");
+                     std::to_string(one.nranks) + '_' + nameOf(one.format);
   for (char& letter : name) {
     if (letter == '-') letter = '_';
   }
@@ -97,8 +99,8 @@ Job jobOf(const Case& one, std::uint64_t seed) {
     if (one.collective == Collective::barrier || i == static_cast<int>(dice.below(5))) call.count = 0;
     job.calls.push_back(call);
   }
-  // Blocks of several threads want messages of one element size.
-  if (one.format == MailboxFormat::lines && !canTravelAsLines(job)) job.type = DataType::f32;
+  // As lines, blocks of several threads want messages of one element size.
+  if (!canTravel(job)) job.type = DataType::f32;
   return job;
 }
 

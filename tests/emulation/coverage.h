@@ -16,6 +16,9 @@ struct Case {
   MailboxFormat format;
 };
 
+inline constexpr MailboxFormat kFormats[] = {MailboxFormat::slots, MailboxFormat::lines,
+                                             MailboxFormat::words};
+
 std::vector<Case> coverage(const std::vector<int>& nranks);
 
 // A word for each, fit for a test's name.

@@ -34,6 +34,10 @@ int run(const Body& body, std::uint64_t nseeds, const char* only, bool verbose) 
   std::uint64_t plays = 0;
   for (const NamedJob& named : mutationJobs()) {
     if (only != nullptr && named.name != only) continue;
+    if (!canTravel(named.job)) {
+      std::fprintf(stderr, "%s is no job for its format\n", named.name.c_str());
+      return 2;
+    }
     for (std::uint64_t seed = 0; seed < nseeds; ++seed) {
       const std::string context = fmt::format("{} seed {}", named.name, seed);
       setRaceContext(context.c_str());

@@ -42,12 +42,10 @@ TEST_P(Mixture, OfAlgorithmsOnTheSameLinksIsRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fibers, Mixture,
-                         testing::Combine(testing::Values(2, 3, 4, 6),
-                                          testing::Values(MailboxFormat::slots, MailboxFormat::lines)),
+                         testing::Combine(testing::Values(2, 3, 4, 6), testing::ValuesIn(kFormats)),
                          [](const auto& info) {
-                           return fmt::format(
-                               "{}_{}", std::get<0>(info.param),
-                               std::get<1>(info.param) == MailboxFormat::lines ? "lines" : "slots");
+                           return fmt::format("{}_{}", std::get<0>(info.param),
+                                              nameOf(std::get<1>(info.param)));
                          });
 
 Job ringOf(std::uint32_t nslots) {
@@ -73,7 +71,7 @@ TEST(Scheduler, SameSeedGivesTheSameRun) {
 // More threads than links, lines and elements.
 TEST(WideBlock, IsRightInEveryOrder) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
-    for (MailboxFormat format : {MailboxFormat::slots, MailboxFormat::lines}) {
+    for (MailboxFormat format : kFormats) {
       Job job;
       job.nranks = 4;
       job.nthreads = 16;
@@ -98,7 +96,7 @@ TEST(Scheduler, DeadlockIsAStallThatSaysWhoWaits) {
 }
 
 TEST(Tag, AMessageOfAnotherCallIsNoticedAndNeverTaken) {
-  for (MailboxFormat format : {MailboxFormat::slots, MailboxFormat::lines}) {
+  for (MailboxFormat format : kFormats) {
     Job job;
     job.nranks = 3;
     job.nthreads = 2;

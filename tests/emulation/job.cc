@@ -159,13 +159,14 @@ class Play {
     firstStage_.push_back(stages_.size());
     const std::size_t nthreads = static_cast<std::size_t>(job.nranks * nblocks_ * job.nthreads);
     lanes_.resize(nthreads);
-    // A shared workspace has room for the lists of all threads, because lines are moved thread by thread.
+    // A shared workspace has room for the lists of all threads, because lines are moved thread by thread. The
+    // staging of words is the block's, in every workspace.
     // What has not been filled yet is noticed as wrong data, not as a crash.
     nobodys_.resize(8 * (inputBytes + outputBytes) + 64);
     sources_.resize(nthreads * operands_, {nobodys_.data(), Form::raw});
     destinations_.resize(nthreads * operands_, {nobodys_.data(), Form::raw});
-    if (job.workspace == Workspace::oneThread) {
-      stagingStride_ = shapeOf(job).slotBytes;
+    if (job.workspace == Workspace::oneThread || job.links.format == MailboxFormat::words) {
+      stagingStride_ = (shapeOf(job).slotBytes + 15) / 16 * 16;
       staging_.resize(nthreads * nends_ * stagingStride_);
     }
     wrong_.resize(static_cast<std::size_t>(job.nranks));
@@ -404,7 +405,7 @@ class Play {
     lane.scratchStride = stage.scratchStride;
     lane.sources = sources_.data() + first * operands_;
     lane.destinations = destinations_.data() + first * operands_;
-    if (!staging_.empty()) lane.staging = staging_.data() + index * nends_ * stagingStride_;
+    if (!staging_.empty()) lane.staging = staging_.data() + (index - thread.tid()) * nends_ * stagingStride_;
     lane.stagingStride = stagingStride_;
     const CallArguments& arguments = stage.arguments[rank];
     const unsigned fit = job_.workspace == Workspace::shared ? 0 : thread.tid();
@@ -471,15 +472,18 @@ Report play(const Job& job, Machine machine, std::uint64_t seed, const Body& bod
   return Play(job, body).run(machine, seed);
 }
 
-bool canTravelAsLines(const Job& job) {
+bool canTravel(const Job& job) {
+  if (job.links.format == MailboxFormat::slots) return true;
+  if (job.links.format == MailboxFormat::words && job.workspace == Workspace::oneThread) return false;
+  const bool ofOneSize = job.links.format == MailboxFormat::lines && job.workspace != Workspace::oneThread;
   std::uint32_t formBytes[3];
   fillFormBytes(job.type, formBytes);
   for (const Call& call : job.calls) {
     std::uint32_t size = 0;
     for (const auto& flat : flattenAll(job, call)) {
-      if (!flat->closed || !flat->singleRuns || !flat->oneMessagePerLink) return false;
+      if (!flat->mayTravelAs(job.links.format)) return false;
       for (int form = 0; form < 3; ++form) {
-        if (flat->mostLinkBlocks[form] == 0 || job.workspace == Workspace::oneThread) continue;
+        if (flat->mostLinkBlocks[form] == 0 || !ofOneSize) continue;
         if (size != 0 && size != formBytes[form]) return false;
         size = formBytes[form];
       }
@@ -493,9 +497,9 @@ std::string describe(const Job& job) {
   std::string text = fmt::format("{} ranks, {} channels, {} threads, {}, {}, counters from {}, ", job.nranks,
                                  job.channels, job.nthreads, workspaces[static_cast<int>(job.workspace)],
                                  nameOf(job.type), job.links.firstMessage);
-  text += job.links.format == MailboxFormat::lines
-              ? "lines:"
-              : fmt::format("{} slots of {} bytes:", job.links.nslots, job.links.slotBytes);
+  text += job.links.format == MailboxFormat::slots
+              ? fmt::format("{} slots of {} bytes:", job.links.nslots, job.links.slotBytes)
+              : fmt::format("{}:", nameOf(job.links.format));
   for (const Call& call : job.calls)
     text += fmt::format(" {} {} of {}{}{};", nameOf(call.algorithm), nameOf(call.collective), call.count,
                         call.inPlace ? " in place" : "",

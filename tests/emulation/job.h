@@ -50,8 +50,8 @@ Report play(const Job& job, Machine machine, std::uint64_t seed, const Body& bod
 
 std::string describe(const Job& job);
 
-// False for what lines cannot carry: schedules that are not closed, steps of several runs, several messages
-// on a link, and, in blocks of several threads, messages of different element sizes.
-bool canTravelAsLines(const Job& job);
+// False for what the job's format cannot carry: see FlatSchedule::mayTravelAs(); as lines in blocks of several
+// threads, besides, messages of different element sizes; words are for blocks only.
+bool canTravel(const Job& job);
 
 }  // namespace tutti::emulation

@@ -24,6 +24,7 @@ std::vector<NamedJob> mutationJobs() {
     return LinkShape{MailboxFormat::slots, nslots, bytes, kBeforeWrap};
   };
   const LinkShape lines{MailboxFormat::lines, 2, 0, kBeforeWrap};
+  const LinkShape words{MailboxFormat::words, 2, 0, kBeforeWrap};
   std::vector<NamedJob> jobs;
   // A chain limits nobody but by credits: a sender runs ahead as far as they let it.
   jobs.push_back(
@@ -75,19 +76,43 @@ std::vector<NamedJob> mutationJobs() {
   Job twoForms = jobOf(3, 1, Workspace::oneThread, lines, {{allReduce, Algorithm::recursiveDoubling, 28}});
   twoForms.type = DataType::bf16;
   jobs.push_back({"lines-in-two-forms", twoForms});
+  // Words: broken last ones, empty messages, and calls one after another, on links that are new and on others.
+  for (const auto& [name, nthreads, workspace] :
+       {std::tuple{"words-own", 2, Workspace::own}, std::tuple{"words-shared", 3, Workspace::shared}}) {
+    Job job = jobOf(3, nthreads, workspace, words,
+                    {{allReduce, Algorithm::oneShot, 2},
+                     {allReduce, Algorithm::oneShot, 9},
+                     {allGather, Algorithm::oneShot, 3, true},
+                     {allReduce, Algorithm::oneShot, 11, true},
+                     {barrier, Algorithm::oneShot, 0},
+                     {reduceScatter, Algorithm::oneShot, 5},
+                     {allReduce, Algorithm::oneShot, 1}});
+    job.type = DataType::bf16;
+    if (workspace == Workspace::shared) job.links.firstMessage = 0;
+    jobs.push_back({name, job});
+  }
+  // Partial sums from a staging place to a place in the scratch, and on to a rank that only listens.
+  Job wordsByLevels = jobOf(
+      3, 2, Workspace::shared, words,
+      {{allReduce, Algorithm::recursiveDoubling, 7}, {allReduce, Algorithm::recursiveDoubling, 4, true}});
+  wordsByLevels.type = DataType::bf16;
+  jobs.push_back({"words-in-two-forms", wordsByLevels});
   jobs.push_back({"window", jobOf(3, 2, Workspace::own, slots(2, 16),
                                   {{allReduce, Algorithm::twoShotWindow, 11},
                                    {allReduce, Algorithm::twoShotWindow, 7, true}})});
-  for (const auto& [name, links] :
-       {std::pair{"foreign-slots", slots(2, 16)}, std::pair{"foreign-lines", lines}}) {
+  for (const auto& [name, links] : {std::pair{"foreign-slots", slots(2, 16)},
+                                    std::pair{"foreign-words", words}, std::pair{"foreign-lines", lines}}) {
     Job job = jobOf(2, 2, Workspace::own, links,
                     {{allReduce, Algorithm::oneShot, 4}, {allReduce, Algorithm::oneShot, 4}});
     job.strangeRank = 1;
     jobs.push_back({name, job});
   }
-  Job otherSize = jobs[jobs.size() - 2].job;
+  Job otherSize = jobs[jobs.size() - 3].job;
   otherSize.strangeSize = true;
   jobs.push_back({"foreign-size", otherSize});
+  // Empty messages as words are what orders the accesses to windows.
+  jobs.push_back({"words-around-windows",
+                  jobOf(2, 2, Workspace::own, words, {{allReduce, Algorithm::twoShotWindow, 3}})});
   return jobs;
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint32_t kOldTag = 0xdead0000;
 constexpr std::byte kGuard{0xa5};
+constexpr std::uint64_t kGuardWord = 0x25a5a5a5a5a5a5a5;
 constexpr std::uint32_t kRoom =
     64;  // slots that a sender without a wrap could fill without leaving the allocation
 
@@ -22,6 +23,14 @@ std::uint64_t expectedFlag(std::uint64_t message, std::uint32_t tag) {
   return (static_cast<std::uint64_t>(tag) << 32) + ((message + 1) & 0xffffffff);
 }
 
+// As wordsOf() and wordFlagOf() there.
+std::uint64_t wordCount(const LinkShape& shape) {
+  return 1 + shape.slotBytes / 4 + (shape.slotBytes % 4 != 0 ? 1 : 0);
+}
+std::uint64_t expectedWord(std::uint64_t message, std::uint32_t data) {
+  return (message / 2 % 0x80000000 + 0x80000000) << 32 | data;
+}
+
 }  // namespace
 
 struct Links::Link {
@@ -29,11 +38,13 @@ struct Links::Link {
       : headers((shape.nslots + kRoom)),
         slots(shape.format == MailboxFormat::slots ? (shape.nslots + kRoom) * shape.slotBytes + kRoom : 0,
               kGuard),
-        lines(shape.format == MailboxFormat::lines ? (2 + kRoom) * lineCount(shape) : 0) {}
+        lines(shape.format == MailboxFormat::lines ? (2 + kRoom) * lineCount(shape) : 0),
+        words(shape.format == MailboxFormat::words ? (2 + kRoom) * wordCount(shape) : 0, kGuardWord) {}
 
   std::vector<SlotHeader> headers;
   std::vector<std::byte> slots;
   std::vector<FlaggedLine> lines;
+  std::vector<std::uint64_t> words;
   alignas(64) std::uint64_t credit = 0;
   alignas(64) MailboxEnd sender;
   alignas(64) MailboxEnd receiver;
@@ -48,7 +59,8 @@ MailboxEnd* Links::end(int from, int to, int channel, bool sends) {
   if (link == nullptr) {
     link.reset(new Link(shape_));
     const bool lines = shape_.format == MailboxFormat::lines;
-    const std::uint32_t nslots = lines ? 2 : shape_.nslots;
+    const bool words = shape_.format == MailboxFormat::words;
+    const std::uint32_t nslots = lines || words ? 2 : shape_.nslots;
     const std::uint64_t first = shape_.firstMessage + static_cast<unsigned>(from * 5 + to * 3 + channel) % 4;
     MailboxEnd end;
     end.format = shape_.format;
@@ -56,7 +68,9 @@ MailboxEnd* Links::end(int from, int to, int channel, bool sends) {
     end.slotBytes = shape_.slotBytes;
     end.stride = strideOf(shape_.format, shape_.slotBytes);
     end.headers = link->headers.data();
-    end.slots = lines ? reinterpret_cast<std::byte*>(link->lines.data()) : link->slots.data();
+    end.slots = lines   ? reinterpret_cast<std::byte*>(link->lines.data())
+                : words ? reinterpret_cast<std::byte*>(link->words.data())
+                        : link->slots.data();
     end.credit = &link->credit;
     end.messages = first;
     end.slot = static_cast<std::uint32_t>(first % nslots);
@@ -74,9 +88,13 @@ MailboxEnd* Links::end(int from, int to, int channel, bool sends) {
       const std::uint32_t slot = (end.slot + nslots - back) % nslots;
       link->headers[slot].flag = expectedFlag(message, kOldTag);
       const std::uint64_t perSlot = lineCount(shape_);
-      // Only the longest messages reach the last lines, so those hold older flags.
+      // Only the longest messages reach the last lines and words, so those hold older flags, or none.
       for (std::uint64_t i = 0; lines && i < perSlot; ++i)
         link->lines[slot * perSlot + i].flag = expectedFlag(message - 2 * i, kOldTag);
+      const std::uint64_t wordsPerSlot = wordCount(shape_);
+      for (std::uint64_t i = 0; words && i < wordsPerSlot; ++i)
+        link->words[slot * wordsPerSlot + i] =
+            first < back + 2 * i ? 0 : expectedWord(message - 2 * i, kOldTag);
     }
   }
   return sends ? &link->sender : &link->receiver;
@@ -92,14 +110,15 @@ std::vector<std::string> Links::faults() const {
       faults.push_back(fmt::format("link {}->{} #{}: {}", from, to, channel, what));
     };
     const bool lines = shape_.format == MailboxFormat::lines;
-    const std::uint32_t nslots = lines ? 2 : shape_.nslots;
+    const bool words = shape_.format == MailboxFormat::words;
+    const std::uint32_t nslots = lines || words ? 2 : shape_.nslots;
     if (sender.messages != receiver.messages)
       fault(fmt::format("{} messages sent, {} taken", sender.messages, receiver.messages));
     if (sender.bytes != receiver.bytes)
       fault(fmt::format("{} bytes sent, {} taken", sender.bytes, receiver.bytes));
     if (sender.slot != receiver.slot)
       fault(fmt::format("slot {} is sent, slot {} taken", sender.slot, receiver.slot));
-    if (!lines && link->credit != receiver.messages)
+    if (!lines && !words && link->credit != receiver.messages)
       fault(fmt::format("credit {} for {} messages", link->credit, receiver.messages));
     if (lines) {
       const std::uint64_t perSlot = lineCount(shape_);
@@ -110,6 +129,12 @@ std::vector<std::string> Links::faults() const {
           break;
         }
       }
+      continue;
+    }
+    if (words) {
+      if (std::any_of(link->words.begin() + static_cast<std::ptrdiff_t>(2 * wordCount(shape_)),
+                      link->words.end(), [](std::uint64_t word) { return word != kGuardWord; }))
+        fault("a word behind the buffers was written");
       continue;
     }
     for (std::uint32_t back = 1; back <= nslots; ++back) {

@@ -22,6 +22,11 @@ struct LinkShape {
       0;  // each link starts a few messages after it, so that they wrap at different times
 };
 
+inline const char* nameOf(MailboxFormat format) {
+  constexpr const char* names[] = {"slots", "lines", "words"};
+  return names[static_cast<int>(format)];
+}
+
 class Links {
  public:
   explicit Links(const LinkShape& shape) : shape_(shape) {}

@@ -24,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(Threads, EveryAlgorithm, testing::ValuesIn(coverage({3,
                          [](const auto& info) { return nameOf(info.param); });
 
 TEST(Threads, MixtureOfAlgorithmsOnTheSameLinksIsRight) {
-  for (MailboxFormat format : {MailboxFormat::slots, MailboxFormat::lines}) {
+  for (MailboxFormat format : kFormats) {
     for (std::uint64_t seed = 0; seed < 6; ++seed)
       expectClean(mixtureOf(3, format, seed), playOnThreads, seed);
   }

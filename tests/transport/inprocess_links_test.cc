@@ -45,6 +45,11 @@ TEST(InProcessLinks, DirectionsChannelsAndFormatsAreApart) {
   }
 }
 
+TEST(InProcessLinks, CarryNoWords) {
+  InProcessLinks zero(std::make_shared<InProcessHub>(InProcessLinkOptions()), 0);
+  EXPECT_EQ(zero.open({1, 0, true, MailboxFormat::words}).status().code(), Code::internalError);
+}
+
 TEST(InProcessLinks, PartsAreOnCacheLinesOfTheirOwn) {
   for (const std::uint64_t slotBytes : {64u, 4096u, 65'536u}) {
     InProcessLinkOptions options;

@@ -4,6 +4,9 @@
 namespace tutti {
 
 Result<std::unique_ptr<InProcessHub::Link>> InProcessHub::makeLink(MailboxFormat format) const {
+  if (format == MailboxFormat::words)
+    return Status(Code::internalError,
+                  "ranks that are threads do not exchange words: a fault of tutti, please report it");
   const bool lines = format == MailboxFormat::lines;
   const std::uint32_t nslots = lines ? 2 : options_.nslots;
   const std::uint64_t dataBytes = strideOf(format, lines ? options_.lineBytes : options_.slotBytes);
