@@ -1,0 +1,64 @@
+#include "tests/gpu/device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/cuda/virtual_ranks.h"
+
+namespace tutti::cuda {
+
+bool succeeds(Report& report, cudaError_t error, const std::string& what) {
+  if (error == cudaSuccess) return true;
+  report.fault(what + ": " + cudaGetErrorName(error) + " (" + cudaGetErrorString(error) + ")");
+  return false;
+}
+
+bool launched(Report& report, int error, const std::string& what) {
+  return succeeds(report, static_cast<cudaError_t>(error), what);
+}
+
+DeviceBuffer DeviceBuffer::make(Report& report, std::size_t bytes) {
+  DeviceBuffer buffer;
+  void* data = nullptr;
+  if (succeeds(report, cudaMalloc(&data, bytes), "cudaMalloc of " + std::to_string(bytes) + " bytes"))
+    buffer.data_.reset(static_cast<std::byte*>(data));
+  return buffer;
+}
+
+DeviceArena::DeviceArena(Report& report, HostBuffer host, DeviceBuffer device, std::size_t bytes)
+    : report_(report),
+      host_(std::move(host)),
+      device_(std::move(device)),
+      arena_(host_.get(), device_.data(), bytes) {}
+
+std::unique_ptr<DeviceArena> DeviceArena::make(Report& report, std::size_t bytes) {
+  constexpr std::size_t kAlignment = 256;
+  bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  HostBuffer host(static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes)));
+  if (host == nullptr) {
+    report.fault("no memory on the host for an arena of " + std::to_string(bytes) + " bytes");
+    return nullptr;
+  }
+  DeviceBuffer device = DeviceBuffer::make(report, bytes);
+  if (!device) return nullptr;
+  return std::unique_ptr<DeviceArena>(new DeviceArena(report, std::move(host), std::move(device), bytes));
+}
+
+bool DeviceArena::upload() {
+  return succeeds(report_, cudaMemcpy(device_.data(), host_.get(), arena_.used(), cudaMemcpyHostToDevice),
+                  "copy to the device");
+}
+
+bool DeviceArena::download() {
+  return succeeds(report_, cudaMemcpy(host_.get(), device_.data(), arena_.used(), cudaMemcpyDeviceToHost),
+                  "copy from the device");
+}
+
+bool launch(Report& report, PlacedCall& call) {
+  for (std::size_t i = 0; i < call.hasLane.size(); ++i)
+    call.launch.workspaceBytes =
+        std::max(call.launch.workspaceBytes, workspaceBytesOf(call.lanes[i], call.launch.nthreads));
+  return launched(report, launchVirtualRanks(call.launch, nullptr), describe(call.call));
+}
+
+}  // namespace tutti::cuda

@@ -1,0 +1,67 @@
+// What the stages do with the device: its memory, launches, and calls of the runtime whose failure the report is told.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "tests/gpu/arena.h"
+#include "tests/gpu/report.h"
+#include "tests/gpu/virtual_communicator.h"
+
+namespace tutti::cuda {
+
+// Whether `error` is none; otherwise it is a fault of the stage: what was tried, and the runtime's own words.
+bool succeeds(Report& report, cudaError_t error, const std::string& what);
+
+// The same for what launchReduceCopy() and launchVirtualRanks() return.
+bool launched(Report& report, int error, const std::string& what);
+
+// Memory of the device.
+class DeviceBuffer {
+ public:
+  // Holds nothing if there is not so much, which the report is told.
+  static DeviceBuffer make(Report& report, std::size_t bytes);
+
+  explicit operator bool() const { return data_ != nullptr; }
+  std::byte* data() const { return data_.get(); }
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const { cudaFree(data); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+};
+
+// An arena on the device with its copy on the host.
+class DeviceArena {
+ public:
+  // Null if there is not so much memory, which the report is told. `report` has to outlive the arena.
+  static std::unique_ptr<DeviceArena> make(Report& report, std::size_t bytes);
+
+  Arena& arena() { return arena_; }
+  bool upload();
+  bool download();
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const { std::free(data); }
+  };
+  using HostBuffer = std::unique_ptr<std::byte, Free>;
+
+  DeviceArena(Report& report, HostBuffer host, DeviceBuffer device, std::size_t bytes);
+
+  Report& report_;
+  // The arena points into both.
+  HostBuffer host_;
+  DeviceBuffer device_;
+  Arena arena_;
+};
+
+// Queues a placed call with as much workspace as its lanes want.
+bool launch(Report& report, PlacedCall& call);
+
+}  // namespace tutti::cuda

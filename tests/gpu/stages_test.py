@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+"""The stages of gpu_proof on a device that the host plays (stand_in_device.cc): they pass, and they see a wrong bit and a
+lost device. Nothing here says anything about a GPU.
+
+usage: stages_test.py PROGRAM"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import tap  # noqa: E402
+
+PROGRAM = pathlib.Path(sys.argv[1])
+MOST_KEPT = 10      # faults, of which others are only counted
+LIMIT = 60          # seconds that one start may take
+
+
+def run(*arguments, plays=''):
+    return subprocess.run([str(a) for a in arguments], env={**os.environ, 'TUTTI_STAND_IN': plays}, timeout=LIMIT,
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def stage(name, plays=''):
+    """(status, output, what it wrote)"""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / 'found.json'
+        done = run(PROGRAM, name, '--json', file, plays=plays)
+        assert [f.name for f in pathlib.Path(folder).iterdir()] == ['found.json'], done.stdout
+        return done.returncode, done.stdout, json.loads(file.read_text())
+
+
+def passes(name):
+    status, text, found = stage(name)
+    assert status == 0 and found['stage'] == name and found['nfaults'] == 0 and not found['faults'], text
+    return found
+
+
+def probe_passes():
+    facts = passes('probe')['facts']
+    assert facts['device'] == 'stand-in' and facts['a first kernel'] == 'runs', facts
+    assert re.fullmatch(r'\d+\.\d', facts['driver']) and facts['memory, MiB'] > 0, facts
+
+
+def smoke_passes():
+    collectives, reduce_copy = passes('smoke_small')['tables']
+    assert [row[0] for row in collectives['rows']][:2] == ['ring', 'one-shot'], collectives
+    assert len(collectives['rows']) == 6 and all(row[2] > 0 and row[3] == 0 for row in collectives['rows']), collectives
+    assert [row[0] for row in reduce_copy['rows']] == ['i64', 'f32', 'bf16'], reduce_copy
+
+
+def a_wrong_bit_is_found():
+    for name, nfaults in (('probe', 1), ('smoke_small', 120)):
+        status, text, found = stage(name, plays='wrong')
+        assert status == 1 and found['nfaults'] == nfaults, text
+        assert len(found['faults']) == min(nfaults, MOST_KEPT), found
+        assert text.count('FAILED: ') == len(found['faults']) + (nfaults > MOST_KEPT), text
+
+
+def a_lost_device_is_found():
+    for name in ('probe', 'smoke_small'):
+        status, text, found = stage(name, plays='lost')
+        assert status == 1 and 'cudaErrorUnknown' in found['faults'][0], text
+
+
+def a_hang_is_found():
+    status, text, found = stage('smoke_small', plays='hang')
+    # Nothing is launched after it on the same links.
+    assert [row[2] for row in found['tables'][0]['rows']] == [1] * 6, text
+    assert status == 1 and re.search(r'waits at step 0 of round 0 after 0 of \d+ steps', found['faults'][0]), text
+
+
+def usage_is_told():
+    for arguments in ((), ('nothing',), ('probe', '--json'), ('probe', '--text', 'x'), ('probe', 'smoke')):
+        done = run(PROGRAM, *arguments)
+        assert done.returncode == 2 and 'usage: ' in done.stdout and '  smoke ' in done.stdout, done.stdout
+
+
+def a_file_that_cannot_be_written():
+    done = run(PROGRAM, 'probe', '--json', '/nowhere/found.json')
+    assert done.returncode == 2 and 'cannot write /nowhere/found.json' in done.stdout, done.stdout
+
+
+for case in (probe_passes, smoke_passes, a_wrong_bit_is_found,
+             a_lost_device_is_found, a_hang_is_found, usage_is_told, a_file_that_cannot_be_written):
+    tap.case(case.__name__, case)
+tap.finish()
