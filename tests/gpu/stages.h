@@ -13,4 +13,9 @@ void probe(Report& report);
 void smoke(Report& report);
 void smokeSmall(Report& report);
 
+// Bytes per second of reduceCopy beside the device's own copy; the small one is no measurement, and tries the stage
+// itself.
+void bandwidth(Report& report);
+void bandwidthSmall(Report& report);
+
 }  // namespace tutti::cuda

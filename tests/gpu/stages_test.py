@@ -52,8 +52,36 @@ def smoke_passes():
     assert [row[0] for row in reduce_copy['rows']] == ['i64', 'f32', 'bf16'], reduce_copy
 
 
+def bandwidth_passes():
+    found = passes('bandwidth_small')
+    (table,) = found['tables']
+    rows = [dict(zip(table['columns'], row)) for row in table['rows']]
+    done = [(row['type'], row['sources'], row['MiB each']) for row in rows]
+    # As many sources as there is memory for.
+    assert done == [('f32', n, 1) for n in range(1, 9)] + [('bf16', 2, 1), ('bf16', 8, 1)] + \
+        [('f32', n, 20) for n in range(1, 4)] + [('bf16', 2, 20)], done
+    assert 'left out: more than 3 sources of 20 MiB; 600 MiB are free' in found['notes'], found['notes']
+    missed = 0
+    for row in rows:
+        rates = [row[grid] for grid in ('default', 'x1', 'x2', 'x4')]
+        assert all(0 < rate < 10000 for rate in [row['copy'], *rates]), row
+        assert abs(row['% of copy'] - 100 * row['default'] / row['copy']) < 1e-6, row
+        assert row[row['best grid']] == max(rates), row
+        assert abs(row['best %'] - 100 * max(rates) / row['copy']) < 1e-6, row
+        assert row['aim %'] == {2: 92, 8: 85}.get(row['sources'], ''), row
+        if row['sources'] in (2, 8):
+            assert row['aim'] == ('met' if row['% of copy'] >= row['aim %'] else 'MISSED'), row
+            missed += row['aim'] == 'MISSED'
+    assert sum(note.startswith('aim missed') for note in found['notes']) == missed, found['notes']
+
+
+def bandwidth_leaves_out_what_has_no_room():
+    found = passes('bandwidth')
+    assert found['tables'][0]['rows'] == [] and sum(n.startswith('left out') for n in found['notes']) == 2, found
+
+
 def a_wrong_bit_is_found():
-    for name, nfaults in (('probe', 1), ('smoke_small', 120)):
+    for name, nfaults in (('probe', 1), ('smoke_small', 120), ('bandwidth_small', 14)):
         status, text, found = stage(name, plays='wrong')
         assert status == 1 and found['nfaults'] == nfaults, text
         assert len(found['faults']) == min(nfaults, MOST_KEPT), found
@@ -61,7 +89,7 @@ def a_wrong_bit_is_found():
 
 
 def a_lost_device_is_found():
-    for name in ('probe', 'smoke_small'):
+    for name in ('probe', 'smoke_small', 'bandwidth_small'):
         status, text, found = stage(name, plays='lost')
         assert status == 1 and 'cudaErrorUnknown' in found['faults'][0], text
 
@@ -76,7 +104,7 @@ def a_hang_is_found():
 def usage_is_told():
     for arguments in ((), ('nothing',), ('probe', '--json'), ('probe', '--text', 'x'), ('probe', 'smoke')):
         done = run(PROGRAM, *arguments)
-        assert done.returncode == 2 and 'usage: ' in done.stdout and '  smoke ' in done.stdout, done.stdout
+        assert done.returncode == 2 and 'usage: ' in done.stdout and '  bandwidth ' in done.stdout, done.stdout
 
 
 def a_file_that_cannot_be_written():
@@ -84,7 +112,7 @@ def a_file_that_cannot_be_written():
     assert done.returncode == 2 and 'cannot write /nowhere/found.json' in done.stdout, done.stdout
 
 
-for case in (probe_passes, smoke_passes, a_wrong_bit_is_found,
+for case in (probe_passes, smoke_passes, bandwidth_passes, bandwidth_leaves_out_what_has_no_room, a_wrong_bit_is_found,
              a_lost_device_is_found, a_hang_is_found, usage_is_told, a_file_that_cannot_be_written):
     tap.case(case.__name__, case)
 tap.finish()
