@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""The stages of gpu_proof on a device that the host plays (stand_in_device.cc): they pass, and they see a wrong bit and a
-lost device. Nothing here says anything about a GPU.
+"""The stages of gpu_proof on a device that the host plays (stand_in_device.cc): they pass, they see a wrong bit and a
+lost device, and tests/gpu/run makes one report of what they write. Nothing here says anything about a GPU.
 
 usage: stages_test.py PROGRAM"""
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -112,7 +113,21 @@ def a_file_that_cannot_be_written():
     assert done.returncode == 2 and 'cannot write /nowhere/found.json' in done.stdout, done.stdout
 
 
+def run_makes_one_report():
+    with tempfile.TemporaryDirectory() as folder:
+        build = pathlib.Path(folder)
+        (build / 'tests' / 'gpu').mkdir(parents=True)
+        shutil.copy(PROGRAM, build / 'tests' / 'gpu' / 'gpu_proof')
+        done = run(pathlib.Path(__file__).with_name('run'), build, '--sanitizer', '/nowhere')
+        report = json.loads((build / 'gpu-report' / 'report.json').read_text())
+        text = (build / 'gpu-report' / 'report.md').read_text()
+    assert done.returncode == 0, done.stdout
+    assert report['machine']['device'] == 'stand-in' and report['failed'] == 0, report['machine']
+    for part in ('stand-in, driver', '| smoke | passed |', '### reduceCopy against the host', '| f8e5m2 | 120 | 0 |'):
+        assert part in text, f'{part} not in:\n{text}'
+
+
 for case in (probe_passes, smoke_passes, bandwidth_passes, bandwidth_leaves_out_what_has_no_room, a_wrong_bit_is_found,
-             a_lost_device_is_found, a_hang_is_found, usage_is_told, a_file_that_cannot_be_written):
+             a_lost_device_is_found, a_hang_is_found, usage_is_told, a_file_that_cannot_be_written, run_makes_one_report):
     tap.case(case.__name__, case)
 tap.finish()
