@@ -23,6 +23,7 @@ FRAME = re.compile(r'(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) by
 REGISTERS = re.compile(r'Used (\d+) registers')
 THREADS = 512               # of a block
 REGISTERS_OF_A_BLOCK = 65536
+MOST_PACKED = 48 << 20      # bytes that travel to a machine with a GPU
 
 
 def kernels_of(report):
@@ -111,6 +112,28 @@ def run_says_no_gpu(build):
     assert run.returncode == 77 and 'no GPU' in run.stdout, f'status {run.returncode}: {run.stdout}'
 
 
+def packed_is_small_and_whole(build):
+    here = pathlib.Path(__file__).parent
+    with tempfile.TemporaryDirectory() as folder:
+        pack = subprocess.run([here / 'pack', build, folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert pack.returncode == 0 and re.search(r'^ *\d+\.\d+ MiB in all', pack.stdout, re.MULTILINE), pack.stdout
+        packed = pathlib.Path(folder)
+        assert sum(f.stat().st_size for f in packed.rglob('*') if f.is_file()) < MOST_PACKED, pack.stdout
+        assert (packed / 'commit').is_file(), pack.stdout
+        # Everything comes from the folder or is what every machine has.
+        for line in subprocess.check_output(['ldd', packed / 'tests' / 'gpu' / 'gpu_proof'], text=True).splitlines():
+            name = pathlib.Path(line.split()[0]).name
+            assert folder in line or re.match(r'linux-vdso|ld-linux|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so', name), line
+        run_says_no_gpu(packed)
+
+
+def pack_needs_a_build():
+    with tempfile.TemporaryDirectory() as folder:
+        pack = subprocess.run([pathlib.Path(__file__).with_name('pack'), '/nowhere', folder], stderr=subprocess.PIPE,
+                              text=True)
+        assert pack.returncode == 1 and 'build with' in pack.stderr, f'status {pack.returncode}: {pack.stderr}'
+
+
 def planted_mistakes_are_found():
     good = "".join(f"ptxas info : Compiling entry function '{n}virtualRanks' for 'sm_90'\n"
                    "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
@@ -146,6 +169,8 @@ def main():
     for file in linked:
         tap.case(f'{file.name}_needs_no_cuda_to_load', needs_no_cuda, file)
     tap.case('run_says_no_gpu', run_says_no_gpu, build)
+    tap.case('packed_is_small_and_whole', packed_is_small_and_whole, build)
+    tap.case('pack_needs_a_build', pack_needs_a_build)
     tap.case('planted_mistakes_are_found', planted_mistakes_are_found)
     tap.finish()
 
