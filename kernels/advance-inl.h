@@ -4,10 +4,11 @@
 //
 // A context gives tid() and ntid(), sync() (barrier of the block), every(bool) (barrier that tells whether
 // all threads said true), loadAcquire and storeRelease, suspect(end), reduceCopy(...) (all threads together),
-// isAbandoned() (the communicator broke during the data of this step, which is then never announced),
-// and the constants kOneThread, kSharedWorkspace (operand lists and fit are shared by the block: filled
-// together, then a barrier) and kTakesWords. Unless it is kOneThread: reduceCopyAlone(...) (each thread for
-// itself) for lines; if it takes words: loadRelaxed and storeRelaxed.
+// reduceCopyStaged(...) (the same for the few elements of a message, where operands may lie in the staging),
+// isAbandoned() (the communicator broke during the data of this step, which is then never announced), and the
+// constants kOneThread, kSharedWorkspace (operand lists and fit are shared by the block: filled together, then
+// a barrier) and kTakesWords. Unless it is kOneThread: reduceCopyAlone(...) (each thread for itself) for lines;
+// if it takes words: loadRelaxed and storeRelaxed.
 #pragma once
 
 #include "kernels/fit.h"
@@ -219,8 +220,8 @@ TUTTI_HOST_DEVICE void moveStaged(Context& context, LaneState& lane, const FlatS
   lane.outgoing = outgoing;
   if (ndestinations == 0) return;
   if (Context::kSharedWorkspace) context.sync();
-  context.reduceCopy(lane.call->reduction, lane.sources, static_cast<int>(nsources), lane.destinations,
-                     static_cast<int>(ndestinations), lane.fit.stepElements[lane.step]);
+  context.reduceCopyStaged(lane.call->reduction, lane.sources, static_cast<int>(nsources), lane.destinations,
+                           static_cast<int>(ndestinations), lane.fit.stepElements[lane.step]);
 }
 
 // True when it has moved the step's data because some message takes several lines.
@@ -261,6 +262,14 @@ TUTTI_HOST_DEVICE void moveRun(Context& context, LaneState& lane, const FlatStep
                      lane.fit.runElements[run]);
 }
 
+// False: its messages, if any, are empty, as those that order the use of windows.
+TUTTI_HOST_DEVICE bool exchangesData(const LaneState& lane, const FlatStep& step) {
+  bool exchanges = false;
+  for (std::uint32_t i = 0; i < step.nincoming + step.noutgoing; ++i)
+    exchanges = exchanges || lane.program->stepEnds[step.firstEnd + i].carriesData;
+  return exchanges;
+}
+
 template <class Context>
 TUTTI_HOST_DEVICE void moveData(Context& context, LaneState& lane, const FlatStep& step) {
   if (lane.fit.stepElements[lane.step] == 0) return;
@@ -269,7 +278,8 @@ TUTTI_HOST_DEVICE void moveData(Context& context, LaneState& lane, const FlatSte
     if (lane.format == MailboxFormat::lines) return moveStaged(context, lane, step, firstOperand);
   } else {
     if constexpr (Context::kTakesWords) {
-      if (lane.format == MailboxFormat::words) return moveStaged(context, lane, step, firstOperand);
+      if (lane.format == MailboxFormat::words && exchangesData(lane, step))
+        return moveStaged(context, lane, step, firstOperand);
     }
     if (lane.format == MailboxFormat::lines && moveLongLines(context, lane, step)) return;
   }

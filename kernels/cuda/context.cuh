@@ -17,7 +17,7 @@ class BlockContext {
  public:
   static constexpr bool kOneThread = false;
   static constexpr bool kSharedWorkspace = true;
-  static constexpr bool kTakesWords = false;  // not yet: the cooperative form has no staging for them
+  static constexpr bool kTakesWords = true;
 
   // Waiting ends `patienceNs` nanoseconds from now.
   __device__ explicit BlockContext(std::uint64_t patienceNs) : deadline_(now() + patienceNs) {}
@@ -28,6 +28,8 @@ class BlockContext {
   __device__ bool every(bool own) { return __syncthreads_and(own) != 0; }
   __device__ std::uint64_t loadAcquire(const std::uint64_t* word) { return tutti::loadAcquire(word); }
   __device__ void storeRelease(std::uint64_t* word, std::uint64_t value) { tutti::storeRelease(word, value); }
+  __device__ std::uint64_t loadRelaxed(const std::uint64_t* word) { return tutti::loadRelaxed(word); }
+  __device__ void storeRelaxed(std::uint64_t* word, std::uint64_t value) { tutti::storeRelaxed(word, value); }
 
   __device__ void suspect(const MailboxEnd&) { suspicious_ = true; }
   // No communicator stands behind a launch yet that could break.
@@ -37,6 +39,11 @@ class BlockContext {
                              const Destination* destinations, int ndestinations, std::uint64_t count) {
     cuda::reduceCopy<type, operation>(reduction, sources, nsources, destinations, ndestinations, count,
                                       {threadIdx.x, blockDim.x});
+  }
+  __device__ void reduceCopyStaged(const Reduction& reduction, const Source* sources, int nsources,
+                                   const Destination* destinations, int ndestinations, std::uint64_t count) {
+    cuda::reduceCopyStaged<type, operation>(reduction, sources, nsources, destinations, ndestinations, count,
+                                            {threadIdx.x, blockDim.x});
   }
   // The elements of one line, by the thread that owns it.
   __device__ void reduceCopyAlone(const Reduction& reduction, const Source* sources, int nsources,

@@ -64,11 +64,10 @@ TUTTI_HOST_DEVICE void storeWords(std::byte* address, const Words& words) {
 #endif
 }
 
-// One element at its own alignment.
+// One element at its own alignment, in any memory.
 template <class T>
 TUTTI_HOST_DEVICE T loadOne(const std::byte* address) {
 #ifdef __CUDA_ARCH__
-  __builtin_assume(__isGlobal(address));
   return *reinterpret_cast<const T*>(address);
 #else
   if (reinterpret_cast<std::uintptr_t>(address) % sizeof(T) != 0) __builtin_trap();
@@ -79,7 +78,6 @@ TUTTI_HOST_DEVICE T loadOne(const std::byte* address) {
 template <class T>
 TUTTI_HOST_DEVICE void storeOne(std::byte* address, T value) {
 #ifdef __CUDA_ARCH__
-  __builtin_assume(__isGlobal(address));
   *reinterpret_cast<T*>(address) = value;
 #else
   if (reinterpret_cast<std::uintptr_t>(address) % sizeof(T) != 0) __builtin_trap();
@@ -470,6 +468,27 @@ TUTTI_HOST_DEVICE void reduceCopy(const Reduction& reduction, const Source* sour
     reduceCopyElements<type, operation>(reduction, sources, nsources, destinations, ndestinations, index,
                                         index + 1, 1);
   }
+}
+
+// The same for few elements, where operands may lie in the block's own memory: element by element.
+template <DataType type, Operation operation>
+TUTTI_HOST_DEVICE void reduceCopyStaged(const Reduction& reduction, const Source* sources, int nsources,
+                                        const Destination* destinations, int ndestinations,
+                                        std::uint64_t count, Share share) {
+  using Storage = typename StorageOf<type>::Type;
+  using Accumulator = typename AccumulatorOf<type, operation>::Type;
+  static_assert(kSizesAgree<type, operation>);
+  if (isBitCopy(sources, nsources, destinations, ndestinations) ||
+      layoutOf(sources, nsources, destinations, ndestinations, sizeof(Storage), sizeof(Accumulator)).access ==
+          Access::bytes) {
+    reduceCopyElements<type, operation>(reduction, sources, nsources, destinations, ndestinations, share.tid,
+                                        count, share.ntid);
+    return;
+  }
+  // Registers are scarce where the whole step body is: not two of 16 bytes.
+  using Loop = PackLoop<type, operation, 1, sizeof(Accumulator) <= 8 ? 2 : 1>;
+  Loop::template run<sizeof(Storage) == sizeof(Accumulator)>(reduction, sources, nsources, destinations,
+                                                             ndestinations, 0, count, share);
 }
 
 }  // namespace tutti::cuda

@@ -20,6 +20,7 @@ struct LaneWorkspace {
   CallArguments* call;
   LaneProgram* program;
   MailboxEnd** endPointers;
+  std::byte* staging;  // words only
   Source* sources;
   Destination* destinations;
   LaneFit fit;
@@ -35,14 +36,17 @@ TUTTI_HOST_DEVICE LaneWorkspace workspaceOf(const VirtualLane& lane, std::uint32
                                             std::byte* base) {
   LaneWorkspace workspace;
   std::size_t used = 0;
-  const auto room = [&](auto*& array, std::size_t count) {
+  const auto room = [&](auto*& array, std::size_t count, std::size_t alignment = 1) {
     using T = std::remove_reference_t<decltype(*array)>;
-    used = (used + alignof(T) - 1) / alignof(T) * alignof(T);
+    if (alignment < alignof(T)) alignment = alignof(T);
+    used = (used + alignment - 1) / alignment * alignment;
     array = reinterpret_cast<T*>(base + used);
     used += count * sizeof(T);
   };
-  const std::size_t lists = lane.program.mostOperands * (lane.format == MailboxFormat::slots ? 1 : nthreads);
+  const std::size_t lists = lane.program.mostOperands * (lane.format == MailboxFormat::lines ? nthreads : 1);
   room(workspace.ends, lane.program.nends);
+  room(workspace.staging, lane.format == MailboxFormat::words ? lane.program.nends * lane.stagingStride : 0,
+       16);
   room(workspace.call, 1);
   room(workspace.program, 1);
   room(workspace.endPointers, lane.program.nends);
@@ -68,7 +72,7 @@ TUTTI_HOST_DEVICE void bringIn(const Context& context, T* to, const T* from, std
 // `memory` has the bytes that workspaceOf() says, aligned as a MailboxEnd is. All threads of the block together.
 template <class Context>
 TUTTI_HOST_DEVICE void runVirtualLane(Context& context, const VirtualLane& from, const CallArguments& call,
-                                      std::byte* memory, LaneOutcome* outcome) {
+                                      std::uint32_t repeats, std::byte* memory, LaneOutcome* outcome) {
   const LaneWorkspace workspace = workspaceOf(from, context.ntid(), memory);
   bringIn(context, workspace.steps, from.program.steps, from.program.nsteps);
   bringIn(context, workspace.runs, from.program.runs, from.nruns);
@@ -93,11 +97,16 @@ TUTTI_HOST_DEVICE void runVirtualLane(Context& context, const VirtualLane& from,
   lane.scratchStride = from.scratchStride;
   lane.sources = workspace.sources;
   lane.destinations = workspace.destinations;
+  lane.staging = workspace.staging;
+  lane.stagingStride = from.stagingStride;
   lane.fit = workspace.fit;
   lane.fit.shape = 0;  // whatever the memory held, it is no fit
-  beginLane(context, lane, *workspace.call);
-  while (!lane.done) {
-    if (!advance(context, lane) && !context.mayWait()) break;
+  bool inTime = true;
+  std::uint32_t calls = 0;
+  while (inTime && calls < repeats) {
+    beginLane(context, lane, *workspace.call);
+    while (inTime && !lane.done) inTime = advance(context, lane) || context.mayWait();
+    if (lane.done) ++calls;
   }
 
   context.sync();  // the last step's counters
@@ -105,8 +114,8 @@ TUTTI_HOST_DEVICE void runVirtualLane(Context& context, const VirtualLane& from,
     *from.ends[i] = workspace.ends[i];
   const bool suspicious = context.anySuspicion();
   if (context.tid() == 0)
-    *outcome = {lane.stepsFired, lane.messagesSent, lane.bytesSent, lane.step,
-                lane.round,      lane.done,         suspicious};
+    *outcome = {lane.stepsFired, lane.messagesSent, lane.bytesSent, calls,
+                lane.step,       lane.round,        lane.done,      suspicious};
 }
 
 }  // namespace tutti::cuda

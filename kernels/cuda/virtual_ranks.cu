@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(kMostBlockThreads, 1) virtualRanks(const Virtu
   const VirtualLane& lane = ranks.lanes[index];
   if (lane.program.nsteps == 0) return;
   BlockContext<type, operation> context(ranks.patienceNs);
-  runVirtualLane(context, lane, ranks.calls[blockIdx.y], workspace, &ranks.outcomes[index]);
+  runVirtualLane(context, lane, ranks.calls[blockIdx.y], ranks.repeats, workspace, &ranks.outcomes[index]);
 }
 
 }  // namespace

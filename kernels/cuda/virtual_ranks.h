@@ -12,7 +12,7 @@
 
 namespace tutti::cuda {
 
-inline constexpr unsigned kMostBlockThreads = 512;
+inline constexpr unsigned kMostBlockThreads = 384;
 
 // A lane as it lies in device memory. The arrays of the program are the lane's own: firstRun, firstOperand and
 // firstEnd count from their beginnings.
@@ -25,14 +25,16 @@ struct VirtualLane {
   MailboxEnd* const* ends;
   std::byte* scratch;
   std::uint64_t scratchStride;
+  std::uint64_t stagingStride;  // words: bytes of the largest message, rounded up to a multiple of 16
 };
 
 // What became of it.
 struct LaneOutcome {
-  std::uint64_t stepsFired;
+  std::uint64_t stepsFired;  // of the last call, as the two that follow
   std::uint64_t messagesSent;
   std::uint64_t bytesSent;
-  std::uint32_t step;  // where it waits, if not done
+  std::uint32_t calls;  // that came to their end, of the launch's repeats
+  std::uint32_t step;   // where the next one waits, if not done
   std::uint32_t round;
   bool done;
   bool suspicious;  // a message of another call was seen
@@ -48,7 +50,8 @@ struct VirtualRanks {
   const CallArguments* calls;                // by rank
   LaneOutcome* outcomes;                     // [nranks][nlanes]; untouched where there is no lane
   std::size_t workspaceBytes;                // the most that workspaceBytesOf() says of a lane
-  unsigned nthreads = 512;                   // of a block: a multiple of 32, at most kMostBlockThreads
+  unsigned repeats = 1;                      // the call is made so often, one right after the other
+  unsigned nthreads = kMostBlockThreads;     // of a block: a multiple of 32, at most kMostBlockThreads
   std::uint64_t patienceNs = 2'000'000'000;  // after which a lane gives up waiting
 };
 

@@ -40,6 +40,10 @@ struct HostContext {
     else
       reduceCopyGated(reduction, sources, nsources, destinations, ndestinations, count);
   }
+  void reduceCopyStaged(const Reduction& reduction, Source* sources, int nsources, Destination* destinations,
+                        int ndestinations, std::uint64_t count) {
+    reduceCopy(reduction, sources, nsources, destinations, ndestinations, count);
+  }
 
   // In place: what is about to be written has just been read, and is in the cache.
   static bool isAmong(const void* data, const Source* sources, int nsources) {

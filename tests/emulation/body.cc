@@ -56,6 +56,10 @@ class Context {
                   const Destination* destinations, int ndestinations, std::uint64_t count) {
     thread_.copyElements(reduction, sources, nsources, destinations, ndestinations, tid(), count, ntid());
   }
+  void reduceCopyStaged(const Reduction& reduction, const Source* sources, int nsources,
+                        const Destination* destinations, int ndestinations, std::uint64_t count) {
+    reduceCopy(reduction, sources, nsources, destinations, ndestinations, count);
+  }
   void reduceCopyAlone(const Reduction& reduction, const Source* sources, int nsources,
                        const Destination* destinations, int ndestinations, std::uint64_t count) {
     thread_.copyElements(reduction, sources, nsources, destinations, ndestinations, 0, count, 1);

@@ -23,17 +23,16 @@ class Arena {
  public:
   // `host` has `capacity` bytes and stays the caller's, as does `device`; both lie on a multiple of 128.
   Arena(std::byte* host, std::byte* device, std::size_t capacity)
-      : host_(host), device_(device), capacity_(capacity) {
-    std::memset(host_, static_cast<int>(kGuard), capacity_);
-  }
+      : host_(host), device_(device), capacity_(capacity) {}
 
-  // `count` objects, `skew` bytes behind a multiple of 128. Ends the program where there is no room.
+  // `count` objects, `skew` bytes behind a multiple of 128; bytes hold what guards hold. Ends the program where there is no room.
   template <class T>
   Placed<T> place(std::size_t count, std::size_t skew = 0) {
     const std::size_t offset = (used_ + kGuardBytes + 127) / 128 * 128 + skew;
     const std::size_t bytes = count * sizeof(T);
     if (offset + bytes + kGuardBytes > capacity_) std::abort();
     gaps_.push_back({used_, offset});
+    std::memset(host_ + used_, static_cast<int>(kGuard), offset + bytes + kGuardBytes - used_);
     used_ = offset + bytes;
     auto* host = reinterpret_cast<T*>(host_ + offset);
     if constexpr (!std::is_same_v<T, std::byte>) {

@@ -21,7 +21,7 @@ TYPES = 12
 COMPILING = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 FRAME = re.compile(r'(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads')
 REGISTERS = re.compile(r'Used (\d+) registers')
-THREADS = 512               # of a block
+THREADS = {'reduce_copy': 512, 'virtual_ranks': 384}    # of a block
 REGISTERS_OF_A_BLOCK = 65536
 MOST_PACKED = 48 << 20      # bytes that travel to a machine with a GPU
 
@@ -42,20 +42,25 @@ def kernels_of(report):
     return [tuple(kernel) for kernel in found]
 
 
-def faults_of(report, kernel, architectures):
+def faults_of(report, kernel, architectures, threads):
     """One sentence for each kernel that is not as it has to be, or not there."""
     kernels = kernels_of(report)
     faults = []
     for name, architecture, frame, registers in kernels:
         if frame != (0, 0, 0):
             faults.append(f'{name} for {architecture}: {frame} bytes of stack, spilled and loaded again')
-        if registers is None or registers * THREADS > REGISTERS_OF_A_BLOCK:
-            faults.append(f'{name} for {architecture}: {registers} registers, and a block has {THREADS} threads')
+        if registers is None or registers * threads > REGISTERS_OF_A_BLOCK:
+            faults.append(f'{name} for {architecture}: {registers} registers, and a block has {threads} threads')
     for architecture in architectures:
         n = sum(1 for name, own, *_ in kernels if own == architecture and kernel in name)
         if n != OPERATIONS:
             faults.append(f'{n} kernels {kernel} for {architecture}, not {OPERATIONS}')
     return faults
+
+
+# What exchanges messages: flags with their order, and words that are flag and data at once without one.
+ORDERED = ('ld.acquire.sys.global.u64', 'st.release.sys.global.u64', 'ld.relaxed.sys.global.u64',
+           'st.relaxed.sys.global.u64')
 
 
 def order_faults(ptx):
@@ -64,11 +69,9 @@ def order_faults(ptx):
     faults = []
     for entry in ptx.split('.entry ')[1:]:
         name = entry.split('(')[0].strip()
-        for wanted in ('ld.acquire.sys.global.u64', 'st.release.sys.global.u64'):
-            if wanted not in entry:
-                faults.append(f'{name}: no {wanted}')
-        faults += [f'{name}: {i}' for i in sorted(set(re.findall(r'\bld\.global\.nc\S*|\bld\.relaxed\S*|\bst\.relaxed\S*',
-                                                                entry)))]
+        faults += [f'{name}: no {wanted}' for wanted in ORDERED if wanted not in entry]
+        found = set(re.findall(r'\b(?:ld\.global\.nc|(?:ld|st)\.(?:relaxed|acquire|release|volatile))[\w.]*', entry))
+        faults += [f'{name}: {strange}' for strange in sorted(found - set(ORDERED))]
     return faults
 
 
@@ -138,15 +141,16 @@ def planted_mistakes_are_found():
     good = "".join(f"ptxas info : Compiling entry function '{n}virtualRanks' for 'sm_90'\n"
                    "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
                    "ptxas info : Used 128 registers\n" for n in range(OPERATIONS))
-    assert not faults_of(good, 'virtualRanks', ['sm_90'])
+    assert not faults_of(good, 'virtualRanks', ['sm_90'], 512)
     for bad in (good.replace('0 bytes stack', '8 bytes stack', 1), good.replace('0 bytes spill l', '4 bytes spill l', 1),
                 good.replace('128 reg', '129 reg', 1), good.replace('0 bytes stack frame', '', 1),
                 good.replace('sm_90', 'sm_80', 1), '',
                 good + '    16 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n'):
-        assert faults_of(bad, 'virtualRanks', ['sm_90']), bad
-    entry = '.entry k(\n ld.acquire.sys.global.u64 %0; st.release.sys.global.u64 %1; ld.v4.u32 a; st.v4.u32 b;'
+        assert faults_of(bad, 'virtualRanks', ['sm_90'], 512), bad
+    entry = '.entry k(\n' + '; '.join(ORDERED) + '; ld.v4.u32 a; st.v4.u32 b;'
     assert not order_faults(entry) and not wide_faults(entry)
-    for old, new in (('acquire', 'relaxed'), ('release', 'relaxed'), ('.sys', '.gpu'), ('ld.v4', 'ld.global.nc.v4')):
+    for old, new in (('acquire', 'relaxed'), ('release', 'relaxed'), ('ld.relaxed', 'ld.acquire'),
+                     ('st.relaxed', 'st.volatile'), ('.sys', '.gpu'), ('ld.v4', 'ld.global.nc.v4')):
         assert order_faults(entry + entry.replace(old, new)), new
     assert wide_faults(entry.replace('v4', 'v2'))
     assert cuda_names(['libc.so.6', 'libcuda.so.1', 'libcudart.so.13']) == ['libcuda.so.1', 'libcudart.so.13']
@@ -160,7 +164,8 @@ def main():
     linked = [f for f in files if f.suffix not in of and f.suffix != '.o']
     for source, kernel in KERNELS.items():
         reports = [f for f in of['.ptxas'] if f.name.startswith(source)]
-        tap.case(f'{source}_has_no_spills_and_no_stack', of_all, reports, faults_of, kernel, architectures)
+        tap.case(f'{source}_has_no_spills_and_no_stack', of_all, reports, faults_of, kernel, architectures,
+                 THREADS[source])
         tap.case(f'{source}_is_there_for_every_type', lambda: nothing(
             [] if len(reports) == TYPES else [f'{len(reports)} reports, not {TYPES}']))
         ptx = [f for f in of['.ptx'] if f.name.startswith(source)]

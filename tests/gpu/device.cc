@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/cuda/virtual_ranks.h"
-
 namespace tutti::cuda {
 
 bool succeeds(Report& report, cudaError_t error, const std::string& what) {
@@ -54,11 +52,14 @@ bool DeviceArena::download() {
                   "copy from the device");
 }
 
-bool launch(Report& report, PlacedCall& call) {
-  for (std::size_t i = 0; i < call.hasLane.size(); ++i)
-    call.launch.workspaceBytes =
-        std::max(call.launch.workspaceBytes, workspaceBytesOf(call.lanes[i], call.launch.nthreads));
-  return launched(report, launchVirtualRanks(call.launch, nullptr), describe(call.call));
+VirtualRanks launchOf(const PlacedCall& placed, const BlockSize& block) {
+  VirtualRanks launch = placed.launch;
+  launch.nthreads = block.nthreads;
+  launch.patienceNs = block.patienceNs;
+  for (std::size_t i = 0; i < placed.hasLane.size(); ++i)
+    launch.workspaceBytes =
+        std::max(launch.workspaceBytes, workspaceBytesOf(placed.lanes[i], launch.nthreads));
+  return launch;
 }
 
 }  // namespace tutti::cuda

@@ -4,10 +4,12 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
 
+#include "kernels/cuda/virtual_ranks.h"
 #include "tests/gpu/arena.h"
 #include "tests/gpu/report.h"
 #include "tests/gpu/virtual_communicator.h"
@@ -61,7 +63,17 @@ class DeviceArena {
   Arena arena_;
 };
 
-// Queues a placed call with as much workspace as its lanes want.
-bool launch(Report& report, PlacedCall& call);
+// Blocks of a cooperative launch.
+struct BlockSize {
+  unsigned nthreads = kMostBlockThreads;
+  std::uint64_t patienceNs = 2'000'000'000;
+};
+
+// Kernels under a sanitizer are slower by far, so lanes have more patience, and may want more registers than a block of
+// full size leaves a thread.
+inline constexpr BlockSize kSanitizedBlock{128, 20'000'000'000};
+
+// The launch of a placed call, with as much workspace as its lanes want.
+VirtualRanks launchOf(const PlacedCall& placed, const BlockSize& block);
 
 }  // namespace tutti::cuda

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/reduce_copy.cuh"
 #include "kernels/float_environment.h"
+#include "tests/gpu/device_functions.h"
 
 namespace tutti::cuda {
 namespace {
@@ -59,7 +59,8 @@ bool isNan(const std::byte* element, bool partial) {
 enum class Places { aligned, alike, byElement, anywhere };
 
 template <DataType type, Operation operation>
-void compare(Random& random, std::size_t count, int nsources, int ndestinations, Places places) {
+void compare(Random& random, DeviceReduceCopy function, std::size_t count, int nsources, int ndestinations,
+             Places places) {
   const auto below = [&](std::uint64_t n) { return random() % n; };
   const auto sizeOf = [](Form form) { return bytesOf(type, operation, form); };
   const std::size_t alike = below(16 / bytesOf(type));  // elements
@@ -110,8 +111,7 @@ void compare(Random& random, std::size_t count, int nsources, int ndestinations,
   reduceCopyReference(reduction, sources.data(), nsources, expected.data(), ndestinations, 0, count, 1);
   const std::uint64_t nthreads = std::uint64_t{1} << below(6);
   for (std::uint64_t tid = 0; tid < nthreads; ++tid)
-    reduceCopy<type, operation>(reduction, sources.data(), nsources, destinations.data(), ndestinations,
-                                count, {tid, nthreads});
+    function(reduction, sources.data(), nsources, destinations.data(), ndestinations, count, {tid, nthreads});
   const std::string what = std::string(nameOf(type)) + " " + nameOf(operation) + " " + std::to_string(count) +
                            " elements, " + std::to_string(nsources) + " to " + std::to_string(ndestinations) +
                            ", places " + std::to_string(static_cast<int>(places));
@@ -130,14 +130,14 @@ void compare(Random& random, std::size_t count, int nsources, int ndestinations,
 }
 
 template <DataType type, Operation operation>
-void compareMany() {
+void compareMany(DeviceReduceCopy function) {
   const FloatEnvironment environment;
   Random random(static_cast<unsigned>(type) * 8 + static_cast<unsigned>(operation));
   for (std::size_t count : {0, 1, 2, 7, 15, 16, 17, 31, 64, 65, 127, 511, 1023}) {
     for (int nsources : {1, 2, 3, 4, 8}) {
       for (int ndestinations : {1, 2, 8}) {
         for (Places places : {Places::aligned, Places::alike, Places::byElement, Places::anywhere}) {
-          compare<type, operation>(random, count, nsources, ndestinations, places);
+          compare<type, operation>(random, function, count, nsources, ndestinations, places);
           if (testing::Test::HasFatalFailure()) return;
         }
       }
@@ -146,49 +146,55 @@ void compareMany() {
 }
 
 template <DataType type>
-void compareOperations() {
-  compareMany<type, Operation::sum>();
-  compareMany<type, Operation::prod>();
-  compareMany<type, Operation::max>();
-  compareMany<type, Operation::min>();
-  compareMany<type, Operation::avg>();
+void compareOperations(DeviceReduceCopy (*functionOf)(DataType, Operation)) {
+  compareMany<type, Operation::sum>(functionOf(type, Operation::sum));
+  compareMany<type, Operation::prod>(functionOf(type, Operation::prod));
+  compareMany<type, Operation::max>(functionOf(type, Operation::max));
+  compareMany<type, Operation::min>(functionOf(type, Operation::min));
+  compareMany<type, Operation::avg>(functionOf(type, Operation::avg));
+}
+
+template <DataType type>
+void compareBoth() {
+  compareOperations<type>(deviceReduceCopyOf);
+  compareOperations<type>(deviceReduceCopyStagedOf);
 }
 
 TEST(DeviceReduceCopy, I8) {
-  compareOperations<DataType::i8>();
+  compareBoth<DataType::i8>();
 }
 TEST(DeviceReduceCopy, U8) {
-  compareOperations<DataType::u8>();
+  compareBoth<DataType::u8>();
 }
 TEST(DeviceReduceCopy, I32) {
-  compareOperations<DataType::i32>();
+  compareBoth<DataType::i32>();
 }
 TEST(DeviceReduceCopy, U32) {
-  compareOperations<DataType::u32>();
+  compareBoth<DataType::u32>();
 }
 TEST(DeviceReduceCopy, I64) {
-  compareOperations<DataType::i64>();
+  compareBoth<DataType::i64>();
 }
 TEST(DeviceReduceCopy, U64) {
-  compareOperations<DataType::u64>();
+  compareBoth<DataType::u64>();
 }
 TEST(DeviceReduceCopy, F16) {
-  compareOperations<DataType::f16>();
+  compareBoth<DataType::f16>();
 }
 TEST(DeviceReduceCopy, F32) {
-  compareOperations<DataType::f32>();
+  compareBoth<DataType::f32>();
 }
 TEST(DeviceReduceCopy, F64) {
-  compareOperations<DataType::f64>();
+  compareBoth<DataType::f64>();
 }
 TEST(DeviceReduceCopy, Bf16) {
-  compareOperations<DataType::bf16>();
+  compareBoth<DataType::bf16>();
 }
 TEST(DeviceReduceCopy, F8e4m3) {
-  compareOperations<DataType::f8e4m3>();
+  compareBoth<DataType::f8e4m3>();
 }
 TEST(DeviceReduceCopy, F8e5m2) {
-  compareOperations<DataType::f8e5m2>();
+  compareBoth<DataType::f8e5m2>();
 }
 
 }  // namespace

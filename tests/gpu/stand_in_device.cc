@@ -1,27 +1,27 @@
 // A device that the host plays, so that the stages of gpu_proof themselves are tested where there is no GPU: the few
-// functions of the CUDA runtime that they use, and launches that run on threads of the host and end before they return.
-// It is linked in place of the runtime and of kernels/cuda. TUTTI_STAND_IN=wrong spoils what reduceCopy stores, lost ends
-// every launch with an error, and hang leaves every lane where a deadline would.
+// functions of the CUDA runtime that they use, and launches that are emulated and end before they return. It is linked in
+// place of the runtime and of kernels/cuda. TUTTI_STAND_IN=wrong spoils what launches store, lost ends every launch with
+// an error, and hang leaves every lane where a deadline would.
 #include <cuda_runtime_api.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
-#include <thread>
-#include <vector>
 
-#include "base/memory_order.h"
 #include "kernels/cuda/reduce_copy.h"
 #include "kernels/cuda/virtual_lane-inl.h"
 #include "kernels/cuda/virtual_ranks.h"
 #include "kernels/reduce_copy.h"
+#include "tests/gpu/emulated_blocks.h"
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kFreeBytes = std::size_t{600} << 20;
+constexpr int kProcessors = 132;
+constexpr int kSharedBytes = 227 << 10;  // that a block may have
 
 bool plays(std::string_view what) {
   const char* asked = std::getenv("TUTTI_STAND_IN");
@@ -54,8 +54,10 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   *free = *total = kFreeBytes;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
-  *value = 1;
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  *value = attribute == cudaDevAttrMultiProcessorCount            ? kProcessors
+           : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? kSharedBytes
+                                                                  : 1;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
@@ -111,50 +113,6 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) 
 }
 
 namespace tutti::cuda {
-namespace {
-
-// A block of one thread, which yields where a block of a device would spin.
-class HostBlockContext {
- public:
-  static constexpr bool kOneThread = true;
-  static constexpr bool kSharedWorkspace = true;
-  static constexpr bool kTakesWords = false;
-
-  explicit HostBlockContext(std::uint64_t patienceNs)
-      : deadline_(Clock::now() + std::chrono::nanoseconds(patienceNs)) {}
-
-  static constexpr std::uint32_t tid() { return 0; }
-  static constexpr std::uint32_t ntid() { return 1; }
-  static void sync() {}
-  static bool every(bool own) { return own; }
-  static std::uint64_t loadAcquire(const std::uint64_t* word) { return tutti::loadAcquire(word); }
-  static void storeRelease(std::uint64_t* word, std::uint64_t value) { tutti::storeRelease(word, value); }
-  void suspect(const MailboxEnd&) { suspicious_ = true; }
-  static constexpr bool isAbandoned() { return false; }
-  static void reduceCopy(const Reduction& reduction, const Source* sources, int nsources,
-                         const Destination* destinations, int ndestinations, std::uint64_t count) {
-    tutti::reduceCopy(reduction, sources, nsources, destinations, ndestinations, count);
-  }
-  static void reduceCopyAlone(const Reduction& reduction, const Source* sources, int nsources,
-                              const Destination* destinations, int ndestinations, std::uint64_t count) {
-    tutti::reduceCopy(reduction, sources, nsources, destinations, ndestinations, count);
-  }
-  bool mayWait() const {
-    std::this_thread::yield();
-    return Clock::now() < deadline_;
-  }
-  bool anySuspicion() const { return suspicious_; }
-
- private:
-  Clock::time_point deadline_;
-  bool suspicious_ = false;
-};
-
-struct alignas(kApart) Piece {
-  std::byte bytes[kApart];
-};
-
-}  // namespace
 
 int launchReduceCopy(const ReduceCopyCall& call, unsigned, void*) {
   if (plays("lost")) return cudaErrorUnknown;
@@ -170,21 +128,16 @@ std::size_t workspaceBytesOf(const VirtualLane& lane, unsigned nthreads) {
 
 int launchVirtualRanks(const VirtualRanks& ranks, void*) {
   if (plays("lost")) return cudaErrorUnknown;
+  if (ranks.nthreads == 0 || ranks.nthreads % 32 != 0 || ranks.nthreads > kMostBlockThreads ||
+      ranks.workspaceBytes > kSharedBytes)
+    return cudaErrorInvalidValue;
+  if (ranks.nranks * ranks.nlanes > kProcessors) return cudaErrorCooperativeLaunchTooLarge;
   if (plays("hang")) return cudaSuccess;
-  std::vector<std::thread> blocks;
-  for (unsigned rank = 0; rank < ranks.nranks; ++rank) {
-    for (unsigned l = 0; l < ranks.nlanes; ++l) {
-      const std::size_t index = std::size_t{rank} * ranks.nlanes + l;
-      if (ranks.lanes[index].program.nsteps == 0) continue;
-      blocks.emplace_back([&ranks, rank, index] {
-        std::vector<Piece> workspace(ranks.workspaceBytes / sizeof(Piece) + 1);
-        HostBlockContext context(ranks.patienceNs);
-        runVirtualLane(context, ranks.lanes[index], ranks.calls[rank],
-                       reinterpret_cast<std::byte*>(workspace.data()), &ranks.outcomes[index]);
-      });
-    }
+  for (unsigned i = 0; i < ranks.nranks * ranks.nlanes; ++i) {
+    if (workspaceBytesOf(ranks.lanes[i], ranks.nthreads) > ranks.workspaceBytes) return cudaErrorInvalidValue;
   }
-  for (std::thread& block : blocks) block.join();
+  runEmulated({&ranks, 1}, {});
+  if (plays("wrong") && ranks.calls[0].cut.count != 0) *ranks.calls[0].output ^= std::byte{1};
   return cudaSuccess;
 }
 

@@ -1,0 +1,107 @@
+// The matrix that a GPU is to pass, passed by emulated blocks; and what it says of blocks that err.
+#include "tests/gpu/matrix.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+
+#include "tests/gpu/emulated_blocks.h"
+
+namespace tutti::cuda {
+namespace {
+
+using Mistake = std::function<void(const std::vector<PlacedCall>&, std::byte* memory)>;
+
+class EmulatedTarget : public MatrixTarget {
+ public:
+  explicit EmulatedTarget(Mistake mistake = {})
+      : memory_(kBytes / sizeof(Piece)), mistake_(std::move(mistake)) {}
+
+  std::byte* host() override { return memory_.front().bytes; }
+  std::byte* device() override { return host(); }
+  std::size_t capacity() const override { return kBytes; }
+  std::string run(std::size_t used, const std::vector<PlacedCall>& calls) override {
+    EXPECT_LE(used, kBytes);
+    const emulation::Played played = runEmulated(launchesOf(calls), {4, seed_++});
+    if (mistake_) mistake_(calls, host());
+    return played.stalled ? "stalled" : played.suspicions != 0 ? "suspicious" : "";
+  }
+
+ private:
+  static constexpr std::size_t kBytes = 16 << 20;
+  struct alignas(kApart) Piece {
+    std::byte bytes[kApart];
+  };
+  std::vector<Piece> memory_;
+  Mistake mistake_;
+  std::uint64_t seed_ = 0;
+};
+
+MatrixResult runEmulatedMatrix(const MatrixExtent& extent, const Mistake& mistake = {}) {
+  return runMatrix(extent, 1, [&] { return std::make_unique<EmulatedTarget>(mistake); });
+}
+
+void expectRight(const MatrixResult& result) {
+  EXPECT_EQ(result.wrong, 0u);
+  for (const std::string& fault : result.faults) ADD_FAILURE() << fault;
+  EXPECT_GT(result.callsAsWords, 0u);
+  EXPECT_GT(result.calls, 4 * result.callsAsWords / 3);
+}
+
+TEST(Matrix, TwoRanks) {
+  expectRight(runEmulatedMatrix({{2}, {7}, {1023}, {5003}}));
+}
+TEST(Matrix, ThreeRanks) {
+  expectRight(runEmulatedMatrix({{3}, {}, {1, 131}, {}}));
+}
+TEST(Matrix, FourRanks) {
+  expectRight(runEmulatedMatrix({{4}, {}, {1, 131}, {5003}}));
+}
+TEST(Matrix, EightRanks) {
+  expectRight(runEmulatedMatrix({{8}, {}, {7}, {}}));
+}
+
+// Each mistake is made in one call of a batch.
+class Mistakes : public testing::Test {
+ protected:
+  static MatrixResult with(const Mistake& mistake) {
+    return runEmulatedMatrix({{2}, {}, {7}, {}}, [&, first = true](const auto& calls, auto* memory) mutable {
+      if (std::exchange(first, false)) mistake(calls, memory);
+    });
+  }
+  static std::byte* writable(const std::byte* data) { return const_cast<std::byte*>(data); }
+};
+
+TEST_F(Mistakes, OneBitOfAnOutput) {
+  const MatrixResult result =
+      with([](const auto& calls, auto*) { *writable(calls.back().outputs[1]) ^= std::byte{1}; });
+  EXPECT_EQ(result.wrong, 1u);
+  ASSERT_EQ(result.faults.size(), 1u);
+  EXPECT_NE(result.faults[0].find("the bytes differ"), std::string::npos) << result.faults[0];
+}
+
+TEST_F(Mistakes, AnInputThatWasWritten) {
+  const MatrixResult result = with([](const auto& calls, auto*) {
+    for (const PlacedCall& placed : calls) {
+      if (!placed.call.inPlace && placed.buffers[0].bytes != 0) {
+        *writable(placed.buffers[0].host) ^= std::byte{1};
+        break;
+      }
+    }
+  });
+  EXPECT_EQ(result.wrong, 1u);
+}
+
+TEST_F(Mistakes, AByteBetweenTheBuffers) {
+  const MatrixResult result = with([](const auto&, auto* memory) { memory[0] ^= std::byte{1}; });
+  EXPECT_EQ(result.wrong, 1u);
+}
+
+TEST_F(Mistakes, ALaneThatDidNotEnd) {
+  const MatrixResult result = with([](const auto& calls, auto*) { --calls.front().outcomes[0].calls; });
+  EXPECT_EQ(result.wrong, 1u);
+}
+
+}  // namespace
+}  // namespace tutti::cuda
