@@ -43,6 +43,21 @@ const void* ofType(DataType type, const Of& of) {
   return nullptr;
 }
 
+// All that a block may have. It is the same for each launch, so threads that launch a kernel with different workspaces
+// do not take it from each other.
+cudaError_t allowMostSharedMemory(const void* kernel) {
+  int device = 0;
+  int most = 0;
+  cudaFuncAttributes attributes;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, kernel);
+  if (error != cudaSuccess) return error;
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              most - static_cast<int>(attributes.sharedSizeBytes));
+}
+
 }  // namespace
 
 int launchReduceCopy(const ReduceCopyCall& call, unsigned nblocks, void* stream) {
@@ -85,8 +100,7 @@ int launchVirtualRanks(const VirtualRanks& ranks, void* stream) {
   if (kernel == nullptr) return cudaErrorInvalidValue;
   constexpr std::size_t kGranted = 48 << 10;  // more has to be asked for
   if (ranks.workspaceBytes > kGranted) {
-    const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                   static_cast<int>(ranks.workspaceBytes));
+    const cudaError_t error = allowMostSharedMemory(kernel);
     if (error != cudaSuccess) return error;
   }
   void* arguments[] = {const_cast<VirtualRanks*>(&ranks)};
