@@ -4,10 +4,20 @@
 #include <utility>
 
 namespace tutti::cuda {
+namespace {
+
+constexpr std::size_t kArenaAlignment = 256;
+
+}  // namespace
+
+std::string failureOf(cudaError_t error, const std::string& what) {
+  if (error == cudaSuccess) return "";
+  return what + ": " + cudaGetErrorName(error) + " (" + cudaGetErrorString(error) + ")";
+}
 
 bool succeeds(Report& report, cudaError_t error, const std::string& what) {
   if (error == cudaSuccess) return true;
-  report.fault(what + ": " + cudaGetErrorName(error) + " (" + cudaGetErrorString(error) + ")");
+  report.fault(failureOf(error, what));
   return false;
 }
 
@@ -23,6 +33,28 @@ DeviceBuffer DeviceBuffer::make(Report& report, std::size_t bytes) {
   return buffer;
 }
 
+void PinnedBuffer::Free::operator()(std::byte* data) const {
+  if (isPinned)
+    cudaFreeHost(data);
+  else
+    std::free(data);
+}
+
+PinnedBuffer PinnedBuffer::make(Report& report, std::size_t bytes) {
+  PinnedBuffer buffer;
+  void* data = nullptr;
+  if (cudaHostAlloc(&data, bytes, cudaHostAllocDefault) == cudaSuccess) {
+    buffer.data_ = {static_cast<std::byte*>(data), Free{true}};
+    return buffer;
+  }
+  cudaGetLastError();  // it is dealt with
+  data =
+      std::aligned_alloc(kArenaAlignment, (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment);
+  buffer.data_ = {static_cast<std::byte*>(data), Free{false}};
+  if (data == nullptr) report.fault("no memory on the host for " + std::to_string(bytes) + " bytes");
+  return buffer;
+}
+
 DeviceArena::DeviceArena(Report& report, HostBuffer host, DeviceBuffer device, std::size_t bytes)
     : report_(report),
       host_(std::move(host)),
@@ -30,9 +62,8 @@ DeviceArena::DeviceArena(Report& report, HostBuffer host, DeviceBuffer device, s
       arena_(host_.get(), device_.data(), bytes) {}
 
 std::unique_ptr<DeviceArena> DeviceArena::make(Report& report, std::size_t bytes) {
-  constexpr std::size_t kAlignment = 256;
-  bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  HostBuffer host(static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes)));
+  bytes = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+  HostBuffer host(static_cast<std::byte*>(std::aligned_alloc(kArenaAlignment, bytes)));
   if (host == nullptr) {
     report.fault("no memory on the host for an arena of " + std::to_string(bytes) + " bytes");
     return nullptr;

@@ -16,6 +16,9 @@
 
 namespace tutti::cuda {
 
+// What was tried and the runtime's own words; nothing if there was no error.
+std::string failureOf(cudaError_t error, const std::string& what);
+
 // Whether `error` is none; otherwise it is a fault of the stage: what was tried, and the runtime's own words.
 bool succeeds(Report& report, cudaError_t error, const std::string& what);
 
@@ -34,6 +37,23 @@ class DeviceBuffer {
  private:
   struct Free {
     void operator()(std::byte* data) const { cudaFree(data); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+};
+
+// Memory of the host that the device copies from and to by itself, or if it cannot be had, any.
+class PinnedBuffer {
+ public:
+  // Holds nothing if there is not so much, which the report is told.
+  static PinnedBuffer make(Report& report, std::size_t bytes);
+
+  explicit operator bool() const { return data_ != nullptr; }
+  std::byte* data() const { return data_.get(); }
+
+ private:
+  struct Free {
+    bool isPinned;
+    void operator()(std::byte* data) const;
   };
   std::unique_ptr<std::byte, Free> data_;
 };

@@ -27,6 +27,8 @@ constexpr Stage kStages[] = {
     {"probe", probe, "what the device is, and that a kernel runs there"},
     {"smoke", smoke, "every algorithm on 4 ranks, reduceCopy of all types and operations"},
     {"smoke_small", smokeSmall, "less of the same, for tools that make kernels slow"},
+    {"matrix", matrix, "all types, operations, algorithms and formats, against golden results"},
+    {"matrix_small", matrixSmall, "less of the same, for tools that make kernels slow"},
     {"bandwidth", bandwidth, "reduceCopy of 1 to 8 sources beside the device's own copy"},
     {"bandwidth_small", bandwidthSmall, "the same on too little memory to mean anything, to try the stage"},
 };

@@ -123,18 +123,24 @@ class Worker {
         result_(result),
         mutex_(mutex) {}
 
-  void run(const Batch& batch) {
+  // False if it ended early.
+  bool run(const Batch& batch) {
     begin(batch);
     for (const VirtualCall& call : batch.calls) {
       if (!communicator_->serves(call)) continue;
+      if (communicator_->nblocksOf(call) > target_.mostBlocks()) {
+        const std::lock_guard lock(mutex_);
+        ++result_.leftOut;
+        continue;
+      }
       if (arena_->used() + roomFor(call, batch.nranks) > target_.capacity() && !calls_.empty()) {
-        finish();
+        if (!finish()) return false;
         begin(batch);
       }
       calls_.push_back(communicator_->place(call));
       wanted_.push_back(goldenCommunicator_->place(call, MailboxFormat::slots));
     }
-    finish();
+    return finish();
   }
 
  private:
@@ -148,29 +154,40 @@ class Worker {
     wanted_.clear();
   }
 
-  void finish() {
-    if (calls_.empty()) return;
-    const std::string failure = target_.run(arena_->used(), calls_);
-    const bool ended = runOnHost(wanted_);
-    const std::lock_guard lock(mutex_);
-    const auto count = [this](const std::vector<std::string>& faults) {
-      if (faults.empty()) return;
-      ++result_.wrong;
-      for (const std::string& fault : faults) {
-        if (result_.faults.size() < kMostFaults) result_.faults.push_back(fault);
-      }
+  // False if not all of the calls came to their end.
+  bool finish() {
+    if (calls_.empty()) return true;
+    const MatrixRun ran = target_.run(arena_->used(), calls_);
+    bool whole = ran.failure.empty() && ran.ncalls == calls_.size();
+    MatrixResult own;
+    const auto count = [&own](const std::vector<std::string>& faults) {
+      own.wrong += faults.empty() ? 0 : 1;
+      own.faults.insert(own.faults.end(), faults.begin(), faults.end());
     };
-    result_.calls += calls_.size();
-    if (!failure.empty()) count({failure});
-    if (!ended) count({"the golden results did not come to their end"});
-    for (std::size_t c = 0; c < calls_.size(); ++c) {
-      result_.callsAsWords += calls_[c].call.format == MailboxFormat::words ? 1 : 0;
-      std::vector<std::string> faults = communicator_->faultsOf(calls_[c]);
-      for (std::string& fault : differencesOf(calls_[c], wanted_[c])) faults.push_back(std::move(fault));
-      count(faults);
+    own.calls = ran.ncalls;
+    if (!ran.failure.empty()) count({ran.failure});
+    if (!runOnHost(wanted_)) count({"the golden results did not come to their end"});
+    for (std::size_t c = 0; c < ran.ncalls; ++c) {
+      own.callsAsWords += calls_[c].call.format == MailboxFormat::words ? 1 : 0;
+      const std::vector<std::string> faults = communicator_->faultsOf(calls_[c]);
+      if (!faults.empty()) whole = false;
+      count(faults.empty() ? differencesOf(calls_[c], wanted_[c]) : faults);
     }
-    count(communicator_->faultsOfLinks());
+    // A call that did not end leaves links as they may be.
+    if (whole) count(communicator_->faultsOfLinks());
     if (!arena_->areGuardsUntouched()) count({"bytes between the buffers were written"});
+    add(own);
+    return whole;
+  }
+
+  void add(const MatrixResult& own) {
+    const std::lock_guard lock(mutex_);
+    result_.calls += own.calls;
+    result_.callsAsWords += own.callsAsWords;
+    result_.wrong += own.wrong;
+    for (const std::string& fault : own.faults) {
+      if (result_.faults.size() < kMostFaults) result_.faults.push_back(fault);
+    }
   }
 
   MatrixTarget& target_;
@@ -193,15 +210,20 @@ MatrixResult runMatrix(const MatrixExtent& extent, unsigned nworkers,
   MatrixResult result;
   std::mutex mutex;
   std::atomic<std::size_t> next{0};
+  std::atomic<std::uint64_t> nbroken{0};
   std::vector<std::thread> workers;
   for (unsigned w = 0; w < nworkers; ++w) {
     workers.emplace_back([&] {
       const std::unique_ptr<MatrixTarget> target = makeTarget();
+      if (target == nullptr) return;
       Worker worker(*target, result, mutex);
-      for (std::size_t b = next++; b < batches.size(); b = next++) worker.run(batches[b]);
+      for (std::size_t b = next++; b < batches.size() && nbroken < kMostBrokenBatches; b = next++) {
+        if (!worker.run(batches[b])) ++nbroken;
+      }
     });
   }
   for (std::thread& worker : workers) worker.join();
+  result.nbroken = nbroken;
   return result;
 }
 

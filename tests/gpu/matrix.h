@@ -14,7 +14,12 @@
 
 namespace tutti::cuda {
 
-// Runs placed calls. One thread at a time.
+struct MatrixRun {
+  std::size_t ncalls = 0;  // that were run
+  std::string failure;     // what went wrong, or nothing
+};
+
+// Runs placed calls. One thread at a time, the one that made it.
 class MatrixTarget {
  public:
   virtual ~MatrixTarget() = default;
@@ -22,8 +27,9 @@ class MatrixTarget {
   virtual std::byte* host() = 0;    // where calls are placed
   virtual std::byte* device() = 0;  // where what is placed there lies when it runs
   virtual std::size_t capacity() const = 0;
-  // Runs the calls in their order and brings the first `used` bytes back. What went wrong, or nothing.
-  virtual std::string run(std::size_t used, const std::vector<PlacedCall>& calls) = 0;
+  virtual unsigned mostBlocks() const = 0;  // of a launch
+  // Runs the calls in their order, up to one that does not come to its end, and brings the first `used` bytes back.
+  virtual MatrixRun run(std::size_t used, const std::vector<PlacedCall>& calls) = 0;
 };
 
 struct MatrixExtent {
@@ -37,11 +43,17 @@ struct MatrixExtent {
 struct MatrixResult {
   std::uint64_t calls = 0;
   std::uint64_t callsAsWords = 0;
-  std::uint64_t wrong = 0;          // calls; links and guard bytes count as one each
+  std::uint64_t leftOut = 0;  // calls with more lanes than the target has room for
+  std::uint64_t wrong = 0;    // calls; links and guard bytes of a batch count as one each
+  std::uint64_t nbroken = 0;  // batches that ended early: a call that failed, or did not come to its end
   std::vector<std::string> faults;  // the first ones
 };
 
-// Works on `nworkers` threads, each with a target of its own.
+// A call that hangs takes as long as thousands that do not: after so many broken batches no other is begun.
+inline constexpr std::uint64_t kMostBrokenBatches = 3;
+
+// Works on `nworkers` threads, each with a target of its own. A thread that gets none does nothing; whoever makes
+// them knows why.
 MatrixResult runMatrix(const MatrixExtent& extent, unsigned nworkers,
                        const std::function<std::unique_ptr<MatrixTarget>()>& makeTarget);
 

@@ -15,17 +15,18 @@ using Mistake = std::function<void(const std::vector<PlacedCall>&, std::byte* me
 
 class EmulatedTarget : public MatrixTarget {
  public:
-  explicit EmulatedTarget(Mistake mistake = {})
-      : memory_(kBytes / sizeof(Piece)), mistake_(std::move(mistake)) {}
+  explicit EmulatedTarget(Mistake mistake = {}, unsigned mostBlocks = 1000)
+      : memory_(kBytes / sizeof(Piece)), mistake_(std::move(mistake)), mostBlocks_(mostBlocks) {}
 
   std::byte* host() override { return memory_.front().bytes; }
   std::byte* device() override { return host(); }
   std::size_t capacity() const override { return kBytes; }
-  std::string run(std::size_t used, const std::vector<PlacedCall>& calls) override {
+  unsigned mostBlocks() const override { return mostBlocks_; }
+  MatrixRun run(std::size_t used, const std::vector<PlacedCall>& calls) override {
     EXPECT_LE(used, kBytes);
     const emulation::Played played = runEmulated(launchesOf(calls), {4, seed_++});
     if (mistake_) mistake_(calls, host());
-    return played.stalled ? "stalled" : played.suspicions != 0 ? "suspicious" : "";
+    return {calls.size(), played.stalled ? "stalled" : played.suspicions != 0 ? "suspicious" : ""};
   }
 
  private:
@@ -35,6 +36,7 @@ class EmulatedTarget : public MatrixTarget {
   };
   std::vector<Piece> memory_;
   Mistake mistake_;
+  unsigned mostBlocks_;
   std::uint64_t seed_ = 0;
 };
 
@@ -101,6 +103,36 @@ TEST_F(Mistakes, AByteBetweenTheBuffers) {
 TEST_F(Mistakes, ALaneThatDidNotEnd) {
   const MatrixResult result = with([](const auto& calls, auto*) { --calls.front().outcomes[0].calls; });
   EXPECT_EQ(result.wrong, 1u);
+  EXPECT_EQ(result.nbroken, 1u);
+}
+
+// A target on which every call hangs is left alone soon.
+class HangingTarget : public EmulatedTarget {
+ public:
+  MatrixRun run(std::size_t, const std::vector<PlacedCall>&) override { return {1, ""}; }
+};
+
+TEST(Matrix, EndsAfterAFewHangs) {
+  const MatrixResult result =
+      runMatrix({{2}, {}, {7}, {}}, 1, [] { return std::make_unique<HangingTarget>(); });
+  EXPECT_EQ(result.nbroken, kMostBrokenBatches);
+  EXPECT_EQ(result.calls, kMostBrokenBatches);
+  EXPECT_EQ(result.wrong, kMostBrokenBatches);
+  ASSERT_FALSE(result.faults.empty());
+  EXPECT_NE(result.faults[0].find("waits at step 0"), std::string::npos) << result.faults[0];
+}
+
+TEST(Matrix, LeavesOutWhatHasNoRoom) {
+  const MatrixResult result =
+      runMatrix({{4}, {}, {7}, {}}, 1, [] { return std::make_unique<EmulatedTarget>(Mistake(), 4); });
+  EXPECT_EQ(result.wrong, 0u);
+  EXPECT_GT(result.calls, 0u);
+  EXPECT_GT(result.leftOut, 0u);
+}
+
+TEST(Matrix, DoesNothingWithoutATarget) {
+  const MatrixResult result = runMatrix({{2}, {}, {7}, {}}, 2, [] { return nullptr; });
+  EXPECT_EQ(result.calls, 0u);
 }
 
 }  // namespace

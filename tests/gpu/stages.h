@@ -13,6 +13,11 @@ void probe(Report& report);
 void smoke(Report& report);
 void smokeSmall(Report& report);
 
+// Every type, operation, algorithm and format on 2, 4 and 8 ranks, against golden results; the small one is for tools
+// that make kernels slow.
+void matrix(Report& report);
+void matrixSmall(Report& report);
+
 // Bytes per second of reduceCopy beside the device's own copy; the small one is no measurement, and tries the stage
 // itself.
 void bandwidth(Report& report);

@@ -54,6 +54,15 @@ def smoke_passes():
     assert [row[0] for row in reduce_copy['rows']] == ['i64', 'f32', 'bf16'], reduce_copy
 
 
+def matrix_passes():
+    (table,) = passes('matrix_small')['tables']
+    rows = [dict(zip(table['columns'], row)) for row in table['rows']]
+    assert [row['ranks'] for row in rows] == [4, 2], rows
+    for row in rows:
+        assert row['calls'] > 500 and 0 < row['as words'] < row['calls'], row
+        assert row['wrong'] == 0 and row['left out'] == 0, row
+
+
 def bandwidth_passes():
     found = passes('bandwidth_small')
     (table,) = found['tables']
@@ -90,8 +99,14 @@ def a_wrong_bit_is_found():
         assert text.count('FAILED: ') == len(found['faults']) + (nfaults > MOST_KEPT), text
 
 
+def a_wrong_bit_of_a_collective_is_found():
+    status, text, found = stage('matrix_small', plays='wrong')
+    assert status == 1 and 'the bytes differ' in found['faults'][0], text
+    assert all(row[4] > 500 for row in found['tables'][0]['rows']), text
+
+
 def a_lost_device_is_found():
-    for name in ('probe', 'smoke_small', 'bandwidth_small'):
+    for name in ('probe', 'smoke_small', 'matrix_small', 'bandwidth_small'):
         status, text, found = stage(name, plays='lost')
         assert status == 1 and 'cudaErrorUnknown' in found['faults'][0], text
 
@@ -101,6 +116,14 @@ def a_hang_is_found():
     # Nothing is launched after it on the same links.
     assert [row[2] for row in found['tables'][0]['rows']] == [1] * 6, text
     assert status == 1 and re.search(r'waits at step 0 of round 0 after 0 of \d+ steps', found['faults'][0]), text
+
+
+def a_stage_in_which_everything_hangs_ends_soon():
+    """Here a hang takes no time; on a device each takes as long as a deadline."""
+    status, text, found = stage('matrix_small', plays='hang')
+    (row,) = found['tables'][0]['rows']
+    assert status == 1 and 3 <= row[1] <= 4 and row[4] == row[1], text      # of two threads
+    assert found['notes'][-1].startswith('stopped: '), text
 
 
 def usage_is_told():
@@ -128,7 +151,9 @@ def run_makes_one_report():
         assert part in text, f'{part} not in:\n{text}'
 
 
-for case in (probe_passes, smoke_passes, bandwidth_passes, bandwidth_leaves_out_what_has_no_room, a_wrong_bit_is_found,
-             a_lost_device_is_found, a_hang_is_found, usage_is_told, a_file_that_cannot_be_written, run_makes_one_report):
+for case in (probe_passes, smoke_passes, matrix_passes, bandwidth_passes, bandwidth_leaves_out_what_has_no_room,
+             a_wrong_bit_is_found, a_wrong_bit_of_a_collective_is_found, a_lost_device_is_found, a_hang_is_found,
+             a_stage_in_which_everything_hangs_ends_soon, usage_is_told, a_file_that_cannot_be_written,
+             run_makes_one_report):
     tap.case(case.__name__, case)
 tap.finish()

@@ -110,6 +110,12 @@ bool VirtualCommunicator::serves(const VirtualCall& call) const {
   });
 }
 
+unsigned VirtualCommunicator::nblocksOf(const VirtualCall& call) const {
+  std::size_t nlanes = 1;
+  for (const auto& own : flattenAll(call)) nlanes = std::max(nlanes, own->lanes.size());
+  return static_cast<unsigned>(nlanes) * static_cast<unsigned>(nranks_);
+}
+
 MailboxEnd* VirtualCommunicator::endOf(MailboxFormat format, int from, int to, int channel, bool sends) {
   const auto [known, isNew] = links_.try_emplace({format, from, to, channel});
   Link& link = known->second;

@@ -62,6 +62,9 @@ class VirtualCommunicator {
   // Whether the messages of the call may travel in its format, and find room on the links.
   bool serves(const VirtualCall& call) const;
 
+  // Of its launch: lanes of the rank that has most, for each rank.
+  unsigned nblocksOf(const VirtualCall& call) const;
+
   // Calls run in the order in which they were placed. The contents of the buffers follow from the call and how
   // many were placed before; what the call has to write holds other bytes. The links carry the format of the
   // call, or the one that is given instead: the cut is that of the call in any case, and so are the results.
