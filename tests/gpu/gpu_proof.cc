@@ -31,6 +31,8 @@ constexpr Stage kStages[] = {
     {"matrix_small", matrixSmall, "less of the same, for tools that make kernels slow"},
     {"bandwidth", bandwidth, "reduceCopy of 1 to 8 sources beside the device's own copy"},
     {"bandwidth_small", bandwidthSmall, "the same on too little memory to mean anything, to try the stage"},
+    {"latency", latency, "an all-reduce of 2, 4 and 8 ranks, 8 bytes to 4 MiB"},
+    {"latency_small", latencySmall, "the same with less, to try the stage"},
 };
 
 const Stage* stageOf(const char* name) {

@@ -13,6 +13,7 @@
 #include "tests/gpu/bandwidth_operands.h"
 #include "tests/gpu/device.h"
 #include "tests/gpu/stages.h"
+#include "tests/gpu/timing.h"
 
 namespace tutti::cuda {
 namespace {
@@ -41,32 +42,6 @@ std::vector<Sum> sums() {
     all.push_back({DataType::f32, nsources});
   for (int nsources : {2, kMostKernelOperands}) all.push_back({DataType::bf16, nsources});
   return all;
-}
-
-class Event {
- public:
-  Event() { isMade_ = cudaEventCreate(&event_) == cudaSuccess; }
-  ~Event() {
-    if (isMade_) cudaEventDestroy(event_);
-  }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-
-  cudaError_t record() { return cudaEventRecord(event_, nullptr); }
-  // Both have happened. Zero if that is not known.
-  double secondsSince(const Event& begin) const {
-    float ms = 0;
-    return cudaEventElapsedTime(&ms, begin.event_, event_) == cudaSuccess ? ms * 1e-3 : 0;
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-  bool isMade_ = false;
-};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // Bytes per second, the median of the repeats.

@@ -23,4 +23,8 @@ void matrixSmall(Report& report);
 void bandwidth(Report& report);
 void bandwidthSmall(Report& report);
 
+// Microseconds of an all-reduce; the small one is no measurement either.
+void latency(Report& report);
+void latencySmall(Report& report);
+
 }  // namespace tutti::cuda

@@ -63,6 +63,23 @@ def matrix_passes():
         assert row['wrong'] == 0 and row['left out'] == 0, row
 
 
+def latency_passes():
+    found = passes('latency_small')
+    times, aims = found['tables']
+    rows = [dict(zip(times['columns'], row)) for row in times['rows']]
+    algorithms = ['one-shot', 'one-shot as words', 'two-shot', 'two-shot-window', 'ring']
+    wanted = []
+    for ranks in (2, 4):
+        wanted += [(ranks, 8, name) for name in ['launch', *algorithms]] + [(ranks, 1024, name) for name in algorithms]
+    assert [(row['ranks'], row['bytes'], row['algorithm']) for row in rows] == wanted, rows
+    rows = [dict(zip(aims['columns'], row)) for row in aims['rows']]
+    assert [row['ranks'] for row in rows] == [2, 4], rows
+    for row in rows:
+        assert row['result'] == ('met' if row['words'] <= row['aim'] * row['slots'] else 'MISSED'), row
+    missed = sum(row['result'] == 'MISSED' for row in rows)
+    assert sum(note.startswith('aim missed') for note in found['notes']) == missed, found['notes']
+
+
 def bandwidth_passes():
     found = passes('bandwidth_small')
     (table,) = found['tables']
@@ -100,13 +117,17 @@ def a_wrong_bit_is_found():
 
 
 def a_wrong_bit_of_a_collective_is_found():
-    status, text, found = stage('matrix_small', plays='wrong')
-    assert status == 1 and 'the bytes differ' in found['faults'][0], text
-    assert all(row[4] > 500 for row in found['tables'][0]['rows']), text
+    for name in ('matrix_small', 'latency_small'):
+        status, text, found = stage(name, plays='wrong')
+        assert status == 1 and 'the bytes differ' in found['faults'][0], text
+        if name == 'matrix_small':
+            assert all(row[4] > 500 for row in found['tables'][0]['rows']), text
+        else:
+            assert found['tables'][0]['rows'] == [], text
 
 
 def a_lost_device_is_found():
-    for name in ('probe', 'smoke_small', 'matrix_small', 'bandwidth_small'):
+    for name in ('probe', 'smoke_small', 'matrix_small', 'bandwidth_small', 'latency_small'):
         status, text, found = stage(name, plays='lost')
         assert status == 1 and 'cudaErrorUnknown' in found['faults'][0], text
 
@@ -124,6 +145,9 @@ def a_stage_in_which_everything_hangs_ends_soon():
     (row,) = found['tables'][0]['rows']
     assert status == 1 and 3 <= row[1] <= 4 and row[4] == row[1], text      # of two threads
     assert found['notes'][-1].startswith('stopped: '), text
+    status, text, found = stage('latency_small', plays='hang')
+    assert status == 1 and found['tables'][0]['rows'] == [] and found['notes'][-1].startswith('stopped: '), text
+    assert found['nfaults'] == 2, text      # the lanes of one call
 
 
 def usage_is_told():
@@ -152,8 +176,8 @@ def run_makes_one_report():
 
 
 for case in (probe_passes, smoke_passes, matrix_passes, bandwidth_passes, bandwidth_leaves_out_what_has_no_room,
-             a_wrong_bit_is_found, a_wrong_bit_of_a_collective_is_found, a_lost_device_is_found, a_hang_is_found,
-             a_stage_in_which_everything_hangs_ends_soon, usage_is_told, a_file_that_cannot_be_written,
-             run_makes_one_report):
+             latency_passes, a_wrong_bit_is_found, a_wrong_bit_of_a_collective_is_found, a_lost_device_is_found,
+             a_hang_is_found, a_stage_in_which_everything_hangs_ends_soon, usage_is_told,
+             a_file_that_cannot_be_written, run_makes_one_report):
     tap.case(case.__name__, case)
 tap.finish()
