@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 
 RUN = pathlib.Path(__file__).with_name('run')
-STAGES = ['probe', 'smoke', 'bandwidth']
+STAGES = ['probe', 'smoke', 'matrix', 'bandwidth', 'latency']
 SANITIZED = ['memcheck', 'racecheck']
 LIMIT = 60      # seconds that a run may take here
 
@@ -149,13 +149,13 @@ def all_pass():
     done.expect(0)
     assert done.stage('racecheck')['notes'] == ['a note', 'ERROR SUMMARY: 0 errors'], done.stage('racecheck')
     says(done.text, '== probe (at most 20 s)', 'stage smoke EAGER', 'stage smoke_small LAZY', '== bandwidth: passed in',
-         '5 passed, 0 skipped, 0 failed')
+         '7 passed, 0 skipped, 0 failed')
 
 
 def later_stages_run_after_a_failed_one():
     done = Done({'smoke': 'fail'}, tools='')
     done.expect(1, smoke='failed')
-    says(done.text, '== smoke: FAILED: status 1', 'stage bandwidth', '4 passed, 0 skipped, 1 failed: smoke')
+    says(done.text, '== smoke: FAILED: status 1', 'stage bandwidth', '6 passed, 0 skipped, 1 failed: smoke')
 
 
 def faults_are_in_the_report():
@@ -205,12 +205,12 @@ def report_has_the_values():
     done = Done({}, tools='')
     report = done.json
     assert report['machine'] == {'device': 'Stand-in 1', 'driver': '13.0', 'runtime': '13.0'}, report['machine']
-    assert (report['passed'], report['failed'], report['skipped']) == (5, 0, 0)
+    assert (report['passed'], report['failed'], report['skipped']) == (7, 0, 0)
     assert report['project']['version'][0].isdigit() and report['date'].endswith('+00:00')
     assert [stage['name'] for stage in report['stages']] == STAGES + SANITIZED
     assert done.stage('probe')['facts']['memory, MiB'] == 7 and done.stage('probe')['limit'] == 20
     assert done.stage('bandwidth')['tables'][0]['rows'][0] == ['f32', 1234.5678]
-    says(done.md, 'Stand-in 1, driver 13.0, runtime 13.0', '5 passed, 0 skipped, 0 failed.', '| probe | passed |',
+    says(done.md, 'Stand-in 1, driver 13.0, runtime 13.0', '7 passed, 0 skipped, 0 failed.', '| probe | passed |',
          '### Rates', '| type | GB/s |', '| f32 | 1235 |', '| a\\|b | 2 |', '| memory, MiB | 7 |', '- a note')
 
 
@@ -234,7 +234,7 @@ def an_older_report_is_removed():
 def no_sanitizer():
     done = Done({})
     done.expect(0, memcheck='skipped', racecheck='skipped')
-    says(done.text, '== memcheck: skipped: compute-sanitizer is neither', '3 passed, 2 skipped, 0 failed')
+    says(done.text, '== memcheck: skipped: compute-sanitizer is neither', '5 passed, 2 skipped, 0 failed')
     says(done.md, '| racecheck | skipped |', 'compute-sanitizer is neither')
 
 
@@ -254,7 +254,8 @@ def a_sanitizer_that_finds_something():
 
 def no_time_is_left():
     done = Done({'smoke': 'hang'}, '--limit', 'total=5')
-    done.expect(1, smoke='timed out', bandwidth='not started', memcheck='skipped', racecheck='skipped')
+    done.expect(1, smoke='timed out', matrix='not started', bandwidth='not started', latency='not started',
+                memcheck='skipped', racecheck='skipped')
     says(done.text, '== bandwidth: FAILED: no time is left')
 
 
