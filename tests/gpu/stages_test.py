@@ -49,7 +49,7 @@ def probe_passes():
 def smoke_passes():
     collectives, reduce_copy = passes('smoke_small')['tables']
     assert [row[0] for row in collectives['rows']][:2] == ['ring', 'one-shot'], collectives
-    assert len(collectives['rows']) == 6 and all(row[2] > 0 and row[4] == 0 for row in collectives['rows']), collectives
+    assert len(collectives['rows']) == 9 and all(row[2] > 0 and row[4] == 0 for row in collectives['rows']), collectives
     assert sum(row[3] for row in collectives['rows']) > 0, collectives
     assert [row[0] for row in reduce_copy['rows']] == ['i64', 'f32', 'bf16'], reduce_copy
 
@@ -109,7 +109,7 @@ def bandwidth_leaves_out_what_has_no_room():
 
 
 def a_wrong_bit_is_found():
-    for name, nfaults in (('probe', 1), ('smoke_small', 168), ('bandwidth_small', 14)):
+    for name, nfaults in (('probe', 1), ('smoke_small', 190), ('bandwidth_small', 14)):
         status, text, found = stage(name, plays='wrong')
         assert status == 1 and found['nfaults'] == nfaults, text
         assert len(found['faults']) == min(nfaults, MOST_KEPT), found
@@ -135,7 +135,7 @@ def a_lost_device_is_found():
 def a_hang_is_found():
     status, text, found = stage('smoke_small', plays='hang')
     # Nothing is launched after it on the same links.
-    assert [row[2] for row in found['tables'][0]['rows']] == [1] * 6, text
+    assert [row[2] for row in found['tables'][0]['rows']] == [1] * 9, text
     assert status == 1 and re.search(r'waits at step 0 of round 0 after 0 of \d+ steps', found['faults'][0]), text
 
 
