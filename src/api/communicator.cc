@@ -43,19 +43,26 @@ std::uint64_t outputBytes(const CallRequest& request, int rank, int nranks) {
 
 }  // namespace
 
-RankGroup::RankGroup(int ranks, std::string text, const Settings& given)
-    : nranks(ranks),
+RankGroup::RankGroup(int nranksGiven, std::string text, const Settings& given, PageMemory pages)
+    : nranks(nranksGiven),
       label(std::move(text)),
       settings(given),
-      rollCall(ranks, label),
-      cores(ranks),
-      hub(std::make_shared<InProcessHub>(linkOptions(ranks))),
-      windowUse(static_cast<std::size_t>(ranks)) {}
+      memory(std::move(pages)),
+      ranks(memory.data(), nranks),
+      rollCall(ranks, 0, label),
+      cores(ranks.cores(), nranks),
+      hub(std::make_shared<InProcessHub>(linkOptions(nranks))) {}
+
+Result<std::shared_ptr<RankGroup>> RankGroup::make(int nranks, std::string label, const Settings& settings) {
+  auto memory = PageMemory::allocate(SharedRanks::bytesFor(nranks));
+  if (!memory.isOk()) return memory.status();
+  return std::make_shared<RankGroup>(nranks, std::move(label), settings, std::move(memory).value());
+}
 
 // Each of them ends the piece that it works on (a megabyte at most), sees the poison word and keeps out.
 void RankGroup::awaitWindows(int rank) const {
   for (int peer = 0; peer < nranks; ++peer) {
-    const WindowUse& use = windowUse[static_cast<std::size_t>(peer)];
+    const WindowUse& use = ranks.windowUse(peer);
     while (peer != rank && use.active.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
   }
 }
@@ -68,7 +75,7 @@ Communicator::Communicator(std::shared_ptr<RankGroup> group, int rank)
       table_(tableOf(*group_)),
       planner_(rank, group_->nranks, links_),
       execution_(rank, group_->nranks, planner_, table_,
-                 {group_->windowUse[static_cast<std::size_t>(rank)], group_->rollCall.poisonWord()}),
+                 {group_->ranks.windowUse(rank), group_->rollCall.poisonWord()}),
       watch_(group_->rollCall, rank, {&group_->cores, group_->settings.timeout}) {}
 
 Communicator::~Communicator() {

@@ -20,18 +20,21 @@
 namespace tutti {
 
 struct RankGroup {
-  RankGroup(int nranks, std::string label, const Settings& settings);
+  static Result<std::shared_ptr<RankGroup>> make(int nranks, std::string label, const Settings& settings);
 
   const int nranks;
   const std::string label;
   const Settings settings;
+  const PageMemory memory;
+  const SharedRanks ranks;  // in the memory
   RollCall rollCall;
   Cores cores;
   std::shared_ptr<InProcessHub> hub;
-  std::vector<WindowUse> windowUse;  // by rank
 
   // Returns once no other rank works on the windows of a call that has broken.
   void awaitWindows(int rank) const;
+
+  RankGroup(int nranks, std::string label, const Settings& settings, PageMemory memory);
 };
 
 // A call as the user made it, its arguments checked.

@@ -54,11 +54,12 @@ Status initAll(tuttiComm_t* comms, int nranks, const int* devices, const tuttiCo
   Process& process = Process::get();
   std::string label = settings.value().name;
   if (label.empty()) label = fmt::format("#{}", process.nextNumber());
-  const auto group = std::make_shared<RankGroup>(nranks, label, settings.value());
+  const auto group = RankGroup::make(nranks, label, settings.value());
+  if (!group.isOk()) return group.status();
   // All objects before the first handle, so that nothing is left behind when memory runs out.
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (int rank = 0; rank < nranks; ++rank)
-    communicators.push_back(std::make_unique<Communicator>(group, rank));
+    communicators.push_back(std::make_unique<Communicator>(group.value(), rank));
   Handles handles;
   handles.made.reserve(static_cast<std::size_t>(nranks));
   for (auto& communicator : communicators) {

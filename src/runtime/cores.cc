@@ -24,7 +24,7 @@ void Cores::addThisThread() {
 
 bool Cores::suffice() const {
   int cores = 0;
-  for (const auto& word : words_) cores += std::popcount(word.load(std::memory_order_relaxed));
+  for (const auto& word : set_.words) cores += std::popcount(word.load(std::memory_order_relaxed));
   return cores >= nranks_;
 }
 

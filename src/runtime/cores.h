@@ -10,24 +10,31 @@
 
 namespace tutti {
 
+// The cores, as the ranks share them.
+struct CoreSet {
+  static constexpr int kMost = 1024;
+  std::array<std::atomic<std::uint64_t>, kMost / 64> words{};
+};
+
 class Cores {
  public:
-  explicit Cores(int nranks) : nranks_(nranks) {}
+  static constexpr int kMost = CoreSet::kMost;
+
+  // The set stays the caller's.
+  Cores(CoreSet& set, int nranks) : set_(set), nranks_(nranks) {}
 
   // Adds those that the calling thread may use. Any thread, any number of times.
   void addThisThread();
   void add(int core) {
-    words_[static_cast<std::size_t>(core) / 64].fetch_or(std::uint64_t{1} << core % 64,
-                                                         std::memory_order_relaxed);
+    set_.words[static_cast<std::size_t>(core) / 64].fetch_or(std::uint64_t{1} << core % 64,
+                                                             std::memory_order_relaxed);
   }
 
   bool suffice() const;
 
-  static constexpr int kMost = 1024;
-
  private:
+  CoreSet& set_;
   const int nranks_;
-  std::array<std::atomic<std::uint64_t>, kMost / 64> words_{};
 };
 
 }  // namespace tutti

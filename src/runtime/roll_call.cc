@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <vector>
 
 namespace tutti {
 namespace {
@@ -66,28 +68,10 @@ struct RollCall::View {
   }
 };
 
-RollCall::RollCall(int nranks, std::string communicator) : communicator_(std::move(communicator)) {
-  boards_.reserve(static_cast<std::size_t>(nranks));
-  for (int rank = 0; rank < nranks; ++rank) boards_.push_back(std::make_unique<Board>());
-}
-
-void RollCall::breakWith(Status cause) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (poison_.load(std::memory_order_relaxed) != 0) return;
-  cause_ = std::move(cause);
-  // Pairs with WindowGate::enter.
-  poison_.store(static_cast<std::uint64_t>(cause_.code()), std::memory_order_seq_cst);
-}
-
-Status RollCall::cause() const {
-  const std::lock_guard lock(mutex_);
-  return cause_;
-}
-
 RollCall::View RollCall::look(std::uint64_t sequence) const {
   View view;
   for (int rank = 0; rank < nranks(); ++rank) {
-    const Board& board = *boards_[static_cast<std::size_t>(rank)];
+    const Board& board = ranks_.board(rank);
     const bool gone = board.hasLeft();  // before the count: a rank that left has announced all it ever will
     const std::uint64_t finished = board.finished();
     const std::uint64_t calls = board.calls();
@@ -110,8 +94,8 @@ std::uint64_t RollCall::firstDifference(std::uint64_t sequence) const {
   for (std::uint64_t number = sequence < Board::kLines ? 0 : sequence - Board::kLines + 1; number < sequence;
        ++number) {
     std::optional<CallDescriptor> first;
-    for (const auto& board : boards_) {
-      const auto call = board->read(number);
+    for (int rank = 0; rank < nranks(); ++rank) {
+      const auto call = ranks_.board(rank).read(number);
       if (!call) continue;
       if (first && *first != *call) return number;
       first = call;
@@ -150,8 +134,8 @@ void RollCall::breakForMismatch(const View& view) {
 }
 
 void RollCall::compareLast(const CallDescriptor& last) {
-  for (const auto& board : boards_) {
-    const auto call = board->read(last.sequence);
+  for (int rank = 0; rank < nranks(); ++rank) {
+    const auto call = ranks_.board(rank).read(last.sequence);
     if (call && *call != last) return breakForMismatch(look(last.sequence));
   }
 }

@@ -7,13 +7,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "base/status.h"
-#include "runtime/board.h"
+#include "runtime/shared_ranks.h"
 
 namespace tutti {
 
@@ -21,22 +19,24 @@ class RollCall {
  public:
   using Clock = std::chrono::steady_clock;
 
-  RollCall(int nranks, std::string communicator);
+  // `process`: the index of this one among those of the communicator. The memory of `ranks` outlives the object.
+  RollCall(const SharedRanks& ranks, std::uint32_t process, std::string communicator)
+      : ranks_(ranks), process_(process), communicator_(std::move(communicator)) {}
 
-  int nranks() const { return static_cast<int>(boards_.size()); }
-  Board& board(int rank) { return *boards_[rank]; }
+  int nranks() const { return ranks_.nranks(); }
+  Board& board(int rank) { return ranks_.board(rank); }
 
   // Not zero once the communicator is broken: then the code of the first cause. Polled by every wait.
-  std::uint64_t poison() const { return poison_.load(std::memory_order_acquire); }
+  std::uint64_t poison() const { return poisonWord().load(std::memory_order_acquire); }
 
-  const std::atomic<std::uint64_t>& poisonWord() const { return poison_; }
+  const std::atomic<std::uint64_t>& poisonWord() const { return ranks_.cause().poison(); }
 
   // Breaks the communicator; the first cause stays. Any thread.
-  void breakWith(Status cause) noexcept;
+  void breakWith(const Status& cause) noexcept { ranks_.cause().set(process_, cause); }
   void breakOutOfMemory() noexcept { breakWith(Status::outOfMemory()); }
 
   // The first cause; call only when poisoned.
-  Status cause() const;
+  Status cause() const { return ranks_.cause().get(); }
 
   // For a rank that makes no progress in `call`, or has met a message of another call: reads the boards, and
   // breaks the communicator if ranks differ, in this call or an earlier one, or one has left. As long as some
@@ -61,11 +61,9 @@ class RollCall {
   // The first call up to that one, as far as boards remember, that ranks made differently; else that one.
   std::uint64_t firstDifference(std::uint64_t sequence) const;
 
-  std::vector<std::unique_ptr<Board>> boards_;
-  std::string communicator_;
-  std::atomic<std::uint64_t> poison_{0};
-  mutable std::mutex mutex_;  // guards cause_
-  Status cause_;
+  const SharedRanks ranks_;
+  const std::uint32_t process_;
+  const std::string communicator_;
 };
 
 }  // namespace tutti

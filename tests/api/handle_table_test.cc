@@ -16,7 +16,7 @@ namespace {
 
 class HandleTableTest : public testing::Test {
  protected:
-  HandleTableTest() : group_(std::make_shared<RankGroup>(2, "test", Settings())) {}
+  HandleTableTest() : group_(RankGroup::make(2, "test", Settings()).value()) {}
 
   tuttiComm_t add(int rank = 0) { return table_.add(std::make_unique<Communicator>(group_, rank)).value(); }
   // As tuttiCommDestroy does it.

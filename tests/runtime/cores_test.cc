@@ -10,7 +10,8 @@ namespace tutti {
 namespace {
 
 TEST(Cores, AreCountedOnce) {
-  Cores cores(3);
+  CoreSet set;
+  Cores cores(set, 3);
   EXPECT_FALSE(cores.suffice());
   cores.add(0);
   cores.add(63);
@@ -21,10 +22,11 @@ TEST(Cores, AreCountedOnce) {
 }
 
 TEST(Cores, OfThisMachine) {
-  Cores one(1);
+  CoreSet set;
+  Cores one(set, 1);
   one.addThisThread();
   EXPECT_TRUE(one.suffice());
-  Cores many(Cores::kMost + 1);
+  Cores many(set, Cores::kMost + 1);
   many.addThisThread();
   EXPECT_FALSE(many.suffice());
 }
@@ -34,7 +36,8 @@ TEST(Cores, OfBoundThreads) {
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "needs two cores";
-  Cores cores(2);
+  CoreSet set;
+  Cores cores(set, 2);
   int bound = 0;
   for (int core = 0; core < CPU_SETSIZE && bound < 2; ++core) {
     if (!CPU_ISSET(core, &allowed)) continue;

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/runtime/local_ranks.h"
+
 namespace tutti {
 namespace {
 
@@ -35,7 +37,7 @@ bool has(const RollCall& rollCall, const std::string& text) {
 }
 
 TEST(RollCall, KeepsTheFirstCause) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   EXPECT_EQ(rollCall.poison(), 0u);
   rollCall.breakWith(Status(Code::timeout, "first"));
   rollCall.breakWith(Status(Code::mismatch, "second"));
@@ -46,7 +48,7 @@ TEST(RollCall, KeepsTheFirstCause) {
 
 TEST(RollCall, KeepsOneCauseOfManyThreads) {
   for (int round = 0; round < 50; ++round) {
-    RollCall rollCall(4, "#1");
+    LocalRollCall rollCall(4, "#1");
     std::vector<std::string> seen(4);
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < 4; ++i)
@@ -60,21 +62,21 @@ TEST(RollCall, KeepsOneCauseOfManyThreads) {
 }
 
 TEST(RollCall, EqualCallsAreNoReason) {
-  RollCall rollCall(3, "#1");
+  LocalRollCall rollCall(3, "#1");
   for (int rank = 0; rank < 3; ++rank) rollCall.board(rank).announce(allReduceOf(5));
   rollCall.investigate(0, allReduceOf(5), false, 10s);
   EXPECT_EQ(rollCall.poison(), 0u);
 }
 
 TEST(RollCall, MissingRanksAreWaitedFor) {
-  RollCall rollCall(3, "#1");
+  LocalRollCall rollCall(3, "#1");
   rollCall.board(0).announce(allReduceOf(5));
   rollCall.investigate(0, allReduceOf(5), true, 10s);
   EXPECT_EQ(rollCall.poison(), 0u);
 }
 
 TEST(RollCall, DifferentCallsAreAMismatch) {
-  RollCall rollCall(8, "training");
+  LocalRollCall rollCall(8, "training");
   for (int rank = 0; rank < 8; ++rank) rollCall.board(rank).announce(allReduceOf(rank == 3 ? 6 : 5));
   rollCall.investigate(1, allReduceOf(5), true, 0s);
   ASSERT_NE(rollCall.poison(), 0u);
@@ -87,7 +89,7 @@ TEST(RollCall, DifferentCallsAreAMismatch) {
 
 // As long as somebody has not come, others that differ wait a little for the text to be whole.
 TEST(RollCall, AMismatchWaitsForTheOthersButNotForEver) {
-  RollCall rollCall(3, "#1");
+  LocalRollCall rollCall(3, "#1");
   rollCall.board(0).announce(allReduceOf(5));
   rollCall.board(1).announce(allReduceOf(6));
   rollCall.investigate(0, allReduceOf(5), true, RollCall::kSuspicionAfter);
@@ -99,7 +101,7 @@ TEST(RollCall, AMismatchWaitsForTheOthersButNotForEver) {
 
 // Both roots of a broadcast complete; the difference shows in a later call.
 TEST(RollCall, AnEarlierCallMayBeTheReason) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   for (int rank = 0; rank < 2; ++rank) {
     rollCall.board(rank).announce(broadcastFrom(0, 0));
     rollCall.board(rank).announce(broadcastFrom(rank, 1));
@@ -113,7 +115,7 @@ TEST(RollCall, AnEarlierCallMayBeTheReason) {
 }
 
 TEST(RollCall, ARankThatLeftIsARemoteError) {
-  RollCall rollCall(3, "#1");
+  LocalRollCall rollCall(3, "#1");
   rollCall.board(0).announce(allReduceOf(5));
   rollCall.board(1).leave();
   rollCall.investigate(0, allReduceOf(5), false, 100ms);
@@ -122,7 +124,7 @@ TEST(RollCall, ARankThatLeftIsARemoteError) {
 }
 
 TEST(RollCall, ARankThatLeftAfterTheCallIsFine) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   rollCall.board(0).announce(allReduceOf(5));
   rollCall.board(1).announce(allReduceOf(5));
   rollCall.board(1).leave();
@@ -131,7 +133,7 @@ TEST(RollCall, ARankThatLeftAfterTheCallIsFine) {
 }
 
 TEST(RollCall, AForeignMessageWithoutADifferenceIsOurFault) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   for (int rank = 0; rank < 2; ++rank) rollCall.board(rank).announce(allReduceOf(5));
   rollCall.investigate(0, allReduceOf(5), true, 0s);
   EXPECT_EQ(rollCall.poison(), 0u);
@@ -140,7 +142,7 @@ TEST(RollCall, AForeignMessageWithoutADifferenceIsOurFault) {
 }
 
 TEST(RollCall, TheDeadlineNamesWhoIsMissing) {
-  RollCall rollCall(6, "#1");
+  LocalRollCall rollCall(6, "#1");
   for (const int rank : {0, 3, 4}) rollCall.board(rank).announce(allReduceOf(5));
   rollCall.board(5).leave();
   rollCall.giveUp(3, allReduceOf(5), 250ms);
@@ -152,7 +154,7 @@ TEST(RollCall, TheDeadlineNamesWhoIsMissing) {
 
 // Who waits for the missing rank in an earlier call is not missing.
 TEST(RollCall, TheDeadlineTellsWhoIsInAnEarlierCall) {
-  RollCall rollCall(5, "#1");
+  LocalRollCall rollCall(5, "#1");
   for (const int rank : {0, 1, 2, 4}) rollCall.board(rank).announce(allReduceOf(5, 0));
   for (const int rank : {0, 4}) rollCall.board(rank).finish();
   rollCall.board(0).announce(allReduceOf(6, 1));
@@ -164,7 +166,7 @@ TEST(RollCall, TheDeadlineTellsWhoIsInAnEarlierCall) {
 }
 
 TEST(RollCall, TheDeadlineWithAllInEarlierCalls) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   for (int rank = 0; rank < 2; ++rank) rollCall.board(rank).announce(allReduceOf(5, 0));
   rollCall.board(0).finish();
   rollCall.board(0).announce(allReduceOf(6, 1));
@@ -174,15 +176,15 @@ TEST(RollCall, TheDeadlineWithAllInEarlierCalls) {
 }
 
 TEST(RollCall, TheLastCallIsCompared) {
-  RollCall equal(2, "#1");
+  LocalRollCall equal(2, "#1");
   for (int rank = 0; rank < 2; ++rank) equal.board(rank).announce(broadcastFrom(1, 0));
   equal.compareLast(broadcastFrom(1, 0));
   EXPECT_EQ(equal.poison(), 0u);
-  RollCall alone(2, "#1");
+  LocalRollCall alone(2, "#1");
   alone.board(0).announce(broadcastFrom(0, 0));
   alone.compareLast(broadcastFrom(0, 0));
   EXPECT_EQ(alone.poison(), 0u);
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   for (int rank = 0; rank < 2; ++rank) rollCall.board(rank).announce(broadcastFrom(rank, 0));
   rollCall.compareLast(broadcastFrom(1, 0));
   EXPECT_EQ(rollCall.cause().code(), Code::mismatch);
@@ -191,7 +193,7 @@ TEST(RollCall, TheLastCallIsCompared) {
 
 // However many ranks differ, the text stays one that can be read to its end.
 TEST(RollCall, ManyDifferencesAreCounted) {
-  RollCall rollCall(1000, "#1");
+  LocalRollCall rollCall(1000, "#1");
   for (int rank = 0; rank < 1000; ++rank)
     rollCall.board(rank).announce(allReduceOf(static_cast<std::uint64_t>(rank) + 1));
   rollCall.investigate(0, allReduceOf(1), true, 0s);
@@ -202,7 +204,7 @@ TEST(RollCall, ManyDifferencesAreCounted) {
 }
 
 TEST(RollCall, TheDeadlineWithEverybodyThereSaysSo) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   for (int rank = 0; rank < 2; ++rank) rollCall.board(rank).announce(allReduceOf(5));
   rollCall.giveUp(0, allReduceOf(5), 250ms);
   EXPECT_EQ(rollCall.cause().code(), Code::timeout);
@@ -210,7 +212,7 @@ TEST(RollCall, TheDeadlineWithEverybodyThereSaysSo) {
 }
 
 TEST(RollCall, TheDeadlineOfDifferentCallsIsAMismatch) {
-  RollCall rollCall(3, "#1");
+  LocalRollCall rollCall(3, "#1");
   rollCall.board(0).announce(allReduceOf(5));
   rollCall.board(1).announce(allReduceOf(6));
   rollCall.giveUp(0, allReduceOf(5), 250ms);
@@ -218,7 +220,7 @@ TEST(RollCall, TheDeadlineOfDifferentCallsIsAMismatch) {
 }
 
 TEST(RollCall, RanksFarAheadAreNamed) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   rollCall.board(0).announce(allReduceOf(5));
   for (std::uint64_t number = 0; number <= Board::kLines; ++number)
     rollCall.board(1).announce(allReduceOf(5, number));

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <thread>
 
+#include "tests/runtime/local_ranks.h"
+
 namespace tutti {
 namespace {
 
@@ -32,14 +34,15 @@ Clock::duration waitedWith(Watch& watch, const CallDescriptor& call, bool suspic
 
 // Enough for all ranks, or not.
 const Cores* coresOf(bool enough) {
-  static const Cores all(0), few(1 << 20);
+  static CoreSet set;
+  static const Cores all(set, 0), few(set, 1 << 20);
   return enough ? &all : &few;
 }
 
 class EitherWay : public testing::TestWithParam<bool> {};
 
 TEST_P(EitherWay, TheDeadlineEndsAWait) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
   Watch watch(rollCall, 0, {coresOf(GetParam()), 200ms});
   watch.begin();
@@ -48,7 +51,7 @@ TEST_P(EitherWay, TheDeadlineEndsAWait) {
 }
 
 TEST_P(EitherWay, ProgressDoesNotPutTheDeadlineOff) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
   Watch watch(rollCall, 0, {coresOf(GetParam()), 200ms});
   watch.begin();
@@ -62,7 +65,7 @@ TEST_P(EitherWay, ProgressDoesNotPutTheDeadlineOff) {
 }
 
 TEST_P(EitherWay, EachCallHasItsOwnDeadline) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
   Watch watch(rollCall, 0, {coresOf(GetParam()), 10'000ms});
   for (int call = 0; call < 3; ++call) {
@@ -73,7 +76,7 @@ TEST_P(EitherWay, EachCallHasItsOwnDeadline) {
 }
 
 TEST_P(EitherWay, ThePoisonWordEndsAWait) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
   Watch watch(rollCall, 0, {coresOf(GetParam()), 60'000ms});
   watch.begin();
@@ -90,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(Spinning, EitherWay, testing::Bool(),
                          [](const auto& info) { return info.param ? "spins" : "yields"; });
 
 TEST(Watch, AStallIsInvestigated) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
   rollCall.board(1).announce(callOf(2));
   Watch watch(rollCall, 0, {nullptr, 60'000ms});
@@ -102,7 +105,7 @@ TEST(Watch, AStallIsInvestigated) {
 }
 
 TEST(Watch, ASuspicionIsInvestigatedAtOnce) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
   rollCall.board(1).announce(callOf(2));
   Watch watch(rollCall, 0, {nullptr, 60'000ms});
@@ -112,7 +115,7 @@ TEST(Watch, ASuspicionIsInvestigatedAtOnce) {
 }
 
 TEST(Watch, ProgressPutsTheInvestigationOff) {
-  RollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
   rollCall.board(1).announce(callOf(2));
   Watch watch(rollCall, 0, {nullptr, 60'000ms});
