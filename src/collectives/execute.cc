@@ -21,12 +21,14 @@ CallArguments argumentsOf(DataType type, Operation operation, int nranks) {
 
 }  // namespace
 
-Execution::Execution(int rank, int nranks, Planner& planner, const PlanTable& table, WindowGate gate)
+Execution::Execution(int rank, int nranks, Planner& planner, const PlanTable& table, WindowGate gate,
+                     std::span<std::byte* const> windowBases)
     : rank_(rank),
       nranks_(nranks),
       planner_(planner),
       table_(table),
       gate_(gate),
+      windowBases_(windowBases.begin(), windowBases.end()),
       copyBytes_(reduceCopyFor(DataType::u8, Operation::sum)),
       prepared_(kPrepared) {
   context_.streamFrom = streamingThreshold();
@@ -112,8 +114,10 @@ void Execution::start() {
 
 void Execution::startExchange() {
   const CollectiveCall& call = calls_[current_];
-  offer_ = {call.registered ? 1u : 0u, static_cast<const std::byte*>(call.input),
-            static_cast<std::byte*>(call.output)};
+  const auto placeOf = [this](const void* data) {
+    return reinterpret_cast<std::uintptr_t>(data) - windowBase(rank_);
+  };
+  offer_ = {call.registered ? 1u : 0u, placeOf(call.input), placeOf(call.output)};
   exchangeArguments_ = argumentsOf(DataType::u8, Operation::sum, nranks_);
   exchangeArguments_.shape = kExchangeShape;
   exchangeArguments_.input = reinterpret_cast<const std::byte*>(&offer_);
@@ -145,8 +149,10 @@ void Execution::endExchange() {
   for (int rank = 0; rank < nranks_; ++rank) {
     const WindowOffer& offer = offers_[static_cast<std::size_t>(rank)];
     all &= offer.registered != 0;
-    peerInputs_[static_cast<std::size_t>(rank)] = offer.input;
-    peerOutputs_[static_cast<std::size_t>(rank)] = offer.output;
+    peerInputs_[static_cast<std::size_t>(rank)] =
+        reinterpret_cast<const std::byte*>(windowBase(rank) + offer.input);
+    peerOutputs_[static_cast<std::size_t>(rank)] =
+        reinterpret_cast<std::byte*>(windowBase(rank) + offer.output);
   }
   if (all) {
     Prepared& direct = *prepared(calls_[current_], true).value();  // prepare() has made it

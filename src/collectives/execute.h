@@ -25,16 +25,19 @@ struct CollectiveCall {
   bool exchange = false;    // it has registrations and the call wants windows: the same on all ranks
 };
 
-// What the exchange carries; fits one line.
+// What the exchange carries; fits one line. Places are counted from where the rank's windows begin.
 struct WindowOffer {
   std::uint64_t registered = 0;
-  const std::byte* input = nullptr;
-  std::byte* output = nullptr;
+  std::uint64_t input = 0;
+  std::uint64_t output = 0;
 };
 
 class Execution {
  public:
-  Execution(int rank, int nranks, Planner& planner, const PlanTable& table, WindowGate gate);
+  // `windowBases`: where this process sees the windows of each rank begin; empty when all ranks see the same
+  // addresses.
+  Execution(int rank, int nranks, Planner& planner, const PlanTable& table, WindowGate gate,
+            std::span<std::byte* const> windowBases = {});
 
   // To be filled in by the caller, then isPrepared() or prepare(): finds or makes the plan; nothing moves yet.
   // After a failure the execution is as before. Then start(). (The call is written where it stays: copying what has
@@ -107,12 +110,18 @@ class Execution {
   bool advanceLanes(bool& fired);
   void begin(Plan& plan, const CallArguments& arguments);
   void endExchange();
+  std::uintptr_t windowBase(int rank) const {
+    return windowBases_.empty()
+               ? 0
+               : reinterpret_cast<std::uintptr_t>(windowBases_[static_cast<std::size_t>(rank)]);
+  }
 
   const int rank_;
   const int nranks_;
   Planner& planner_;
   const PlanTable& table_;
   WindowGate gate_;
+  const std::vector<std::byte*> windowBases_;
   HostContext context_;
   ReduceCopyFunction copyBytes_;
 

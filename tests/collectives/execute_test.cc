@@ -27,10 +27,10 @@ constexpr int kMostRanks = 8;
 
 struct Rank {
   Rank(int rank, int nranks, const std::shared_ptr<InProcessHub>& hub, const PlanTable& table, WindowUse& use,
-       const std::atomic<std::uint64_t>& poison)
+       const std::atomic<std::uint64_t>& poison, std::span<std::byte* const> windowBases)
       : links(hub, rank),
         planner(rank, nranks, links),
-        execution(rank, nranks, planner, table, WindowGate(use, poison)) {}
+        execution(rank, nranks, planner, table, WindowGate(use, poison), windowBases) {}
 
   InProcessLinks links;
   Planner planner;
@@ -46,9 +46,12 @@ class Job {
       : hub(std::make_shared<InProcessHub>(options)),
         table_{ForcedAlgorithms::parse(forced).value(), options.lineBytes, options.slotBytes},
         uses_(static_cast<std::size_t>(nranks)) {
+    // As if the windows of each rank began somewhere else.
+    std::vector<std::byte*> bases;
+    for (int rank = 0; rank < nranks; ++rank) bases.push_back(elsewhere_ + rank);
     for (int rank = 0; rank < nranks; ++rank)
-      ranks.push_back(
-          std::make_unique<Rank>(rank, nranks, hub, table_, uses_[static_cast<std::size_t>(rank)], poison_));
+      ranks.push_back(std::make_unique<Rank>(rank, nranks, hub, table_, uses_[static_cast<std::size_t>(rank)],
+                                             poison_, bases));
   }
 
   int nranks() const { return static_cast<int>(ranks.size()); }
@@ -135,6 +138,7 @@ class Job {
 
  private:
   PlanTable table_;
+  std::byte elsewhere_[64];
   std::vector<WindowUse> uses_;
   std::atomic<std::uint64_t> poison_{0};
   std::uint64_t sequence_ = 0;
