@@ -8,28 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/rank_list.h"
+
 namespace tutti {
-namespace {
-
-// "rank 3" or "ranks 0, 1, 5-7".
-std::string rankList(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    if (i != 0) text += ", ";
-    text += std::to_string(ranks[i]);
-    if (last > i + 1) {
-      text += "-" + std::to_string(ranks[last]);
-      i = last + 1;
-    } else {
-      ++i;
-    }
-  }
-  return text;
-}
-
-}  // namespace
 
 // What the boards say about one call.
 struct RollCall::View {
