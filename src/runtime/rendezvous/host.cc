@@ -1,0 +1,465 @@
+// The host's side of the rendezvous: one thread, one event loop, a coroutine for every connection and one that
+// conducts the meeting.
+//
+// No wait here has a deadline of its own: a stranger's patience, the meeting's deadline and the end of the
+// service each cancel all waits of what they end.
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "runtime/rendezvous/connection.h"
+#include "runtime/rendezvous/frames.h"
+#include "runtime/rendezvous/handshake.h"
+#include "runtime/rendezvous/local_socket.h"
+#include "runtime/rendezvous/meeting.h"
+#include "runtime/rendezvous/rendezvous.h"
+
+// After connection.h, which says how Asio is to be compiled.
+#include <asio/post.hpp>
+
+namespace tutti {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+using Descriptors = std::shared_ptr<const std::vector<FileDescriptor>>;
+
+constexpr milliseconds kPatience{5000};  // with a stranger
+constexpr std::size_t kMostStrangers = 64;
+constexpr milliseconds kLastWords{200};  // to get the last frames out when the host object goes
+constexpr milliseconds kLongest{std::chrono::hours(24 * 365)};
+using ConnectionPointer = std::shared_ptr<Connection>;
+
+// Strangers may not take the descriptors that the process needs itself.
+std::size_t placesForStrangers() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return kMostStrangers;
+  return std::clamp<std::size_t>(files.rlim_cur / 4, 4, kMostStrangers);
+}
+
+}  // namespace
+
+class RendezvousHost::Service {
+ public:
+  Service(const UniqueId& id, FileDescriptor listener, milliseconds deadline);
+  ~Service();
+
+  Strangers strangers() const {
+    const std::lock_guard lock(mutex_);
+    return strangers_;
+  }
+  bool isOver() const { return over_.load(); }
+  bool isOfThisProcess() const { return getpid() == owner_; }
+  void startThread();
+
+ private:
+  asio::awaitable<void> accept();
+  asio::awaitable<void> serve(ConnectionPointer connection);
+  asio::awaitable<bool> knows(Connection& connection);
+  asio::awaitable<bool> hasFrame(Connection& connection);
+  asio::awaitable<void> conduct();
+  template <class Condition>
+  asio::awaitable<bool> until(Condition condition);
+
+  void welcomeStranger(FileDescriptor socket);
+  void turnAway(Connection& connection, std::uint64_t Strangers::*reason, const char* text);
+  void admit(const ConnectionPointer& connection, Hello hello);
+  bool hear(Connection& connection, Frame frame);
+  void lost(Connection& connection);
+  void sendAll(const std::string& frame, const Descriptors& descriptors = nullptr, int except = -1);
+  void fail(const Status& why);
+  void endAfter(milliseconds time);
+  void end();
+  void run() noexcept;
+
+  template <class Holds>
+  bool everyone(Holds holds) const {
+    return std::all_of(members_.begin(), members_.end(),
+                       [&](const ConnectionPointer& member) { return member != nullptr && holds(*member); });
+  }
+
+  const UniqueId id_;
+  const milliseconds deadlineOfAll_;
+  const std::size_t places_ = placesForStrangers();
+  const pid_t owner_ = getpid();
+
+  // The thread's own, from here to thread_; before all that lives in it.
+  asio::io_context loop_{1};
+  FileDescriptor listener_;
+  Events arrivals_;              // of listener_: goes first
+  asio::steady_timer room_;      // for another connection, hoped for
+  asio::steady_timer deadline_;  // of the meeting
+  asio::steady_timer changed_;   // never expires; cancelled when conduct() should look again
+  asio::steady_timer ending_;
+  Clock::time_point deadlineAt_ = Clock::time_point::max();
+  std::set<ConnectionPointer> connections_;
+  std::deque<ConnectionPointer> unknown_;  // of them, those whose hello has not come; oldest first
+  Meeting meeting_;
+  std::vector<ConnectionPointer> members_;  // by rank
+  std::optional<Status> failure_;           // the first cause
+  bool done_ = false;                       // all have all
+  bool ended_ = false;
+
+  mutable std::mutex mutex_;  // guards strangers_
+  Strangers strangers_;
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+RendezvousHost::Service::Service(const UniqueId& id, FileDescriptor listener, milliseconds deadline)
+    : id_(id),
+      deadlineOfAll_(std::clamp(deadline, milliseconds(1), kLongest)),
+      listener_(std::move(listener)),
+      arrivals_(loop_, listener_.get()),
+      room_(loop_),
+      deadline_(loop_),
+      changed_(loop_, Clock::time_point::max()),
+      ending_(loop_) {}
+
+RendezvousHost::Service::~Service() {
+  if (!thread_.joinable()) return;
+  asio::post(loop_, [this] {
+    if (done_)
+      endAfter(kLastWords);
+    else
+      end();
+  });
+  thread_.join();
+}
+
+// The program's signals are not for this thread.
+void RendezvousHost::Service::startThread() {
+  spawn(loop_, accept());
+  spawn(loop_, conduct());
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// What Asio or the standard library throws (no memory) ends the rendezvous: all ranks see their connection end.
+void RendezvousHost::Service::run() noexcept {
+  pthread_setname_np(pthread_self(), "tutti-meet");
+  try {
+    loop_.run();
+    members_.clear();  // the last sockets that have the name
+  } catch (...) {
+    for (const ConnectionPointer& connection : connections_) connection->shutdown();
+    ::shutdown(listener_.get(), SHUT_RDWR);
+  }
+  over_.store(true);
+}
+
+// Cancels all waits, so that every coroutine and then the thread ends.
+void RendezvousHost::Service::end() {
+  if (ended_) return;
+  ended_ = true;
+  arrivals_.release();
+  listener_.close();  // from now on nobody listens, and the name is free
+  room_.cancel();
+  deadline_.cancel();
+  ending_.cancel();
+  changed_.cancel();
+  for (const ConnectionPointer& connection : connections_) connection->close();
+}
+
+void RendezvousHost::Service::endAfter(milliseconds time) {
+  if (ended_) return;  // nothing may keep the loop alive
+  ending_.expires_after(time);
+  ending_.async_wait([this](std::error_code cancelled) {
+    if (!cancelled) end();
+  });
+}
+
+// ---- Connections
+
+asio::awaitable<void> RendezvousHost::Service::accept() {
+  while (!ended_) {
+    FileDescriptor socket = acceptFrom(listener_.get());
+    const bool later = !socket && errno != EAGAIN && errno != EWOULDBLOCK;
+    if (socket) welcomeStranger(std::move(socket));
+    if (!later) {
+      // After each one, so that in a flood those that were turned away get to close their sockets.
+      co_await arrivals_.wait(asio::posix::stream_descriptor::wait_read);
+    } else {
+      // No descriptor or no memory: the oldest stranger gives its own, or time helps.
+      if (!unknown_.empty()) turnAway(*unknown_.front(), &Strangers::displaced, "displaced");
+      room_.expires_after(milliseconds(10));
+      co_await waitFor(room_);
+    }
+  }
+}
+
+void RendezvousHost::Service::welcomeStranger(FileDescriptor socket) {
+  if (unknown_.size() >= places_) turnAway(*unknown_.front(), &Strangers::displaced, "displaced");
+  const auto connection =
+      std::make_shared<Connection>(loop_, std::move(socket), [this] { changed_.cancel(); });
+  connections_.insert(connection);
+  unknown_.push_back(connection);
+  connection->patience().expires_after(kPatience);
+  connection->patience().async_wait([this, weak = std::weak_ptr(connection)](std::error_code cancelled) {
+    const ConnectionPointer silent = cancelled ? nullptr : weak.lock();
+    if (silent != nullptr && !silent->known) turnAway(*silent, &Strangers::silent, "silent");
+  });
+  spawn(loop_, serve(connection));
+}
+
+// One that was not a rank, as far as is known.
+void RendezvousHost::Service::turnAway(Connection& connection, std::uint64_t Strangers::*reason,
+                                       const char* text) {
+  std::erase_if(unknown_, [&](const ConnectionPointer& other) { return other.get() == &connection; });
+  if (connection.isClosed()) return;
+  connection.close();
+  const std::lock_guard lock(mutex_);
+  ++(strangers_.*reason);
+  strangers_.last = fmt::format("pid {}, uid {}: {}", connection.peer().pid, connection.peer().uid, text);
+}
+
+asio::awaitable<void> RendezvousHost::Service::serve(ConnectionPointer connection) {
+  if (co_await knows(*connection)) {
+    connection->frames().expect({FrameType::hello});
+    if (co_await hasFrame(*connection)) {
+      auto hello = decodeHello(connection->frames().take().body);
+      if (hello.isOk()) admit(connection, std::move(hello).value());
+    }
+  }
+  if (!connection->known) {
+    turnAway(*connection, &Strangers::garbage, "not the protocol of a rank");
+  } else {
+    connection->frames().expect(
+        {FrameType::descriptors, FrameType::took, FrameType::haveAll, FrameType::failure});
+    while (co_await hasFrame(*connection)) {
+      if (!hear(*connection, connection->frames().take())) break;
+    }
+    lost(*connection);
+  }
+  connections_.erase(connection);
+}
+
+// Whether the peer shows that it holds the key.
+asio::awaitable<bool> RendezvousHost::Service::knows(Connection& connection) {
+  const auto nonce = makeNonce();
+  if (!nonce.isOk()) co_return false;
+  HostHandshake handshake(id_, nonce.value());
+  connection.frames().expect({FrameType::opening});
+  if (!co_await hasFrame(connection)) co_return false;
+  const auto challenge = handshake.challenge(connection.frames().take().body);
+  if (!challenge.isOk()) co_return false;
+  connection.send(encodeFrame(FrameType::challenge, challenge.value()));
+  connection.frames().expect({FrameType::proof});
+  if (!co_await hasFrame(connection)) co_return false;
+  if (handshake.accepts(connection.frames().take().body)) co_return true;
+  turnAway(connection, &Strangers::wrongKey, "wrong key");
+  co_return false;
+}
+
+// Waits for one whole frame. False: there will be none.
+asio::awaitable<bool> RendezvousHost::Service::hasFrame(Connection& connection) {
+  const Connection::Received received = co_await connection.receive();
+  if (received == Connection::Received::noDescriptors) {
+    fail(Status(
+        Code::systemError,
+        fmt::format(
+            "the process that made the unique id (pid {}) has no room for the descriptors of a rank: too "
+            "many open files. Close files there, or raise the limit (ulimit -n)",
+            owner_)));
+  }
+  co_return received == Connection::Received::frame;
+}
+
+void RendezvousHost::Service::sendAll(const std::string& frame, const Descriptors& descriptors, int except) {
+  const auto shared = std::make_shared<const std::string>(frame);
+  for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+    if (members_[rank] == nullptr) continue;
+    members_[rank]->send({shared, static_cast<int>(rank) == except ? nullptr : descriptors, 0});
+  }
+}
+
+// ---- The meeting
+
+// A process that holds the key has said who it is.
+void RendezvousHost::Service::admit(const ConnectionPointer& connection, Hello hello) {
+  std::erase(unknown_, connection);
+  connection->known = true;
+  connection->patience().cancel();
+  Status refused = failure_.value_or(Status());
+  if (refused.isOk()) {
+    const auto told = static_cast<pid_t>(hello.pid);
+    refused =
+        meeting_.admit({hello.rank, hello.nranks, connection->peer().pid != 0 ? connection->peer().pid : told,
+                        hello.descriptors, std::move(hello.bytes)});
+  }
+  if (!refused.isOk()) {
+    connection->sendLast(encodeFailure(refused));
+    fail(refused);
+    return;
+  }
+  connection->rank = hello.rank;
+  members_.resize(static_cast<std::size_t>(meeting_.nranks()));
+  members_[static_cast<std::size_t>(hello.rank)] = connection;
+  connection->send(encodeFrame(FrameType::welcome, ""));
+
+  // The first deadline that passes counts for all, be it the rank's or the host's own.
+  const auto limit = static_cast<std::uint64_t>(kLongest.count());
+  milliseconds whole(static_cast<std::int64_t>(std::min(hello.deadlineMs, limit)));
+  milliseconds left(static_cast<std::int64_t>(std::min(hello.remainingMs, limit)));
+  if (deadlineAt_ == Clock::time_point::max() && deadlineOfAll_ < left) whole = left = deadlineOfAll_;
+  if (Clock::now() + left < deadlineAt_) {
+    deadlineAt_ = Clock::now() + left;
+    deadline_.expires_at(deadlineAt_);
+    deadline_.async_wait([this, whole](std::error_code cancelled) {
+      if (cancelled || done_) return;
+      std::vector<int> silent;
+      for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+        if (members_[rank] != nullptr && !members_[rank]->hasAll) silent.push_back(static_cast<int>(rank));
+      }
+      fail(meeting_.late(whole, silent));
+    });
+  }
+  changed_.cancel();
+}
+
+// What a member says. False: it is not to be listened to any more.
+bool RendezvousHost::Service::hear(Connection& connection, Frame frame) {
+  std::vector<FileDescriptor> arrived = connection.takeDescriptors();
+  if (!connection.rank || failure_) return true;  // until it has read its failure and leaves
+  switch (frame.type) {
+    case FrameType::descriptors:
+      connection.given = std::move(arrived);
+      break;
+    case FrameType::took:
+      connection.took = decodeTook(frame.body).value();  // of 4 bytes, as the assembler has seen to
+      break;
+    case FrameType::haveAll:
+      connection.hasAll = true;
+      break;
+    default:
+      fail(meeting_.failed(*connection.rank, decodeFailure(frame.body)));
+      return false;
+  }
+  changed_.cancel();
+  return true;
+}
+
+// The connection of a process that had said who it is is over.
+void RendezvousHost::Service::lost(Connection& connection) {
+  if (!ended_ && !done_ && connection.rank) fail(meeting_.ended(*connection.rank));
+  connection.close();
+  changed_.cancel();
+}
+
+// Tells all who are there; those who come later are told by admit().
+void RendezvousHost::Service::fail(const Status& why) {
+  if (failure_ || done_ || ended_) return;
+  failure_ = why;
+  deadline_.cancel();
+  for (const ConnectionPointer& member : members_) {
+    if (member != nullptr) member->sendLast(encodeFailure(why));
+  }
+  changed_.cancel();
+  endAfter(deadlineOfAll_);
+}
+
+// Waits for a condition that frames and connections change. False: it will not come.
+template <class Condition>
+asio::awaitable<bool> RendezvousHost::Service::until(Condition condition) {
+  while (!failure_ && !ended_ && !condition()) {
+    co_await waitFor(changed_);
+  }
+  co_return !failure_ && !ended_;
+}
+
+asio::awaitable<void> RendezvousHost::Service::conduct() {
+  const bool complete = co_await until([this] { return meeting_.isComplete(); });
+  if (!complete) co_return;
+  for (int rank = 0; rank < meeting_.nranks(); ++rank) {
+    const Meeting::Member& member = meeting_.member(rank);
+    const ConnectionPointer connection = members_[static_cast<std::size_t>(rank)];
+    Descriptors descriptors;
+    if (member.descriptors > 0) {
+      connection->send(encodeFrame(FrameType::give, ""));
+      const bool given = co_await until([&] { return connection->given.has_value(); });
+      if (!given) co_return;
+      if (connection->given->size() != member.descriptors) {
+        fail(meeting_.failed(
+            rank, Status(Code::internalError,
+                         fmt::format("promised {} descriptors and gave {}: a fault of tutti, report it",
+                                     member.descriptors, connection->given->size()))));
+        co_return;
+      }
+      descriptors = std::make_shared<const std::vector<FileDescriptor>>(std::move(*connection->given));
+      connection->given.reset();
+    }
+    sendAll(encodeContribution({rank, member.descriptors, member.bytes}), std::exchange(descriptors, nullptr),
+            rank);
+    if (member.descriptors == 0) continue;
+    const bool taken =
+        co_await until([&] { return everyone([rank](const Connection& c) { return c.took >= rank; }); });
+    if (!taken) co_return;
+  }
+  const bool allHaveAll =
+      co_await until([&] { return everyone([](const Connection& c) { return c.hasAll; }); });
+  if (!allHaveAll) co_return;
+  done_ = true;
+  sendAll(encodeFrame(FrameType::done, ""));
+  // The deadline still ends this, for a rank that does not read.
+  endAfter(std::chrono::ceil<milliseconds>(std::max(deadlineAt_ - Clock::now(), Clock::duration::zero())));
+  const bool sent = co_await until([&] { return everyone([](const Connection& c) { return c.allSent(); }); });
+  if (sent) end();
+}
+
+// ---- What others see
+
+RendezvousHost::RendezvousHost(std::unique_ptr<Service> service) : service_(std::move(service)) {}
+
+RendezvousHost::~RendezvousHost() {
+  // A forked child has no such thread: nothing can be waited for, and what it used may be half changed.
+  if (!service_->isOfThisProcess()) (void)service_.release();
+}
+
+RendezvousHost::Strangers RendezvousHost::strangers() const {
+  return service_->strangers();
+}
+
+bool RendezvousHost::isOver() const {
+  return service_->isOver();
+}
+
+Result<std::unique_ptr<RendezvousHost>> RendezvousHost::start(const UniqueId& id, milliseconds deadline) {
+  auto listener = listenAt(id.socketName());
+  TUTTI_TRY(statusOf(listener));
+  // The walls of Asio: it throws when there is no descriptor or no thread to be had.
+  try {
+    auto service = std::make_unique<Service>(id, std::move(listener).value(), deadline);
+    service->startThread();
+    return std::unique_ptr<RendezvousHost>(new RendezvousHost(std::move(service)));
+  } catch (const std::system_error& error) {
+    return Status(
+        Code::systemError,
+        fmt::format("the thread that the ranks meet at could not start: {}. Close files or end threads, or "
+                    "raise their limits (ulimit -n, ulimit -u)",
+                    error.what()));
+  }
+}
+
+}  // namespace tutti

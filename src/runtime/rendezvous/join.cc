@@ -1,0 +1,326 @@
+// A rank's side of the rendezvous: plain sockets, poll, and a deadline in every wait.
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "runtime/rendezvous/frames.h"
+#include "runtime/rendezvous/handshake.h"
+#include "runtime/rendezvous/local_socket.h"
+#include "runtime/rendezvous/meeting.h"
+#include "runtime/rendezvous/rendezvous.h"
+
+namespace tutti {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// The host's text of who is missing comes right after the deadline.
+constexpr milliseconds kGrace{500};
+
+class Joiner {
+ public:
+  Joiner(const UniqueId& id, int rank, int nranks, milliseconds deadline)
+      : id_(id), rank_(rank), nranks_(nranks), deadline_(std::clamp(deadline, milliseconds(1), kLongest)) {}
+
+  // Connects and is welcomed with these bytes and the promise of so many descriptors.
+  Status enter(const std::string& bytes, std::size_t descriptors);
+  Status exchange(Contribution mine, const TakeContribution& take);
+  // Tells all others.
+  void fail(const Status& why);
+
+ private:
+  static constexpr milliseconds kLongest{std::chrono::hours(24 * 365)};
+
+  Result<bool> knock(const std::string& bytes, std::size_t descriptors);
+  Status takeNext(int next, const ContributionFrame& given, Contribution& mine, const TakeContribution& take);
+
+  // True: done. False: the host has closed the connection.
+  Result<bool> send(const std::string& frame, const std::vector<FileDescriptor>& descriptors);
+  Result<bool> receive();
+  Status wait(short events);  // for the socket, until limit_
+
+  Status late() const;
+  Status gone() const;
+  Status nobody() const;
+  std::string host() const;
+
+  const UniqueId& id_;
+  const int rank_;
+  const int nranks_;
+  const milliseconds deadline_;
+  const Clock::time_point began_ = Clock::now();
+  Clock::time_point limit_ = began_ + deadline_;
+  FileDescriptor socket_;
+  FrameAssembler frames_;
+  std::vector<FileDescriptor> arrived_;
+  pid_t hostPid_ = 0;  // 0: not seen yet, or not visible from here
+  bool seen_ = false;  // the host, at any time
+};
+
+std::string Joiner::host() const {
+  return hostPid_ == 0 ? "the process that made the unique id"
+                       : fmt::format("the process that made the unique id (pid {})", hostPid_);
+}
+
+Status Joiner::gone() const {
+  return Status(
+      Code::remoteError,
+      fmt::format("rank {}: {} has ended, or closed the rendezvous, before all ranks had met. Keep it alive "
+                  "until all ranks have their communicator, and make a new id",
+                  rank_, host()));
+}
+
+Status Joiner::nobody() const {
+  return Status(
+      Code::remoteError,
+      fmt::format("rank {}: nobody listens at the abstract unix socket @{}. The process that made the unique "
+                  "id has ended, or the id was used before (it serves one communicator), or it was made on "
+                  "another host or in another network namespace",
+                  rank_, id_.socketName()));
+}
+
+Status Joiner::late() const {
+  return Status(Code::timeout,
+                fmt::format("rank {}: {} has not answered within {}. It is stopped or very slow; or "
+                            "raise initTimeoutMs (TUTTI_INIT_TIMEOUT_MS)",
+                            rank_, host(), durationText(deadline_)));
+}
+
+Status Joiner::wait(short events) {
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(limit_ - Clock::now());
+    if (left <= milliseconds(0)) return late();
+    pollfd waited{socket_.get(), events, 0};
+    const int answer = poll(&waited, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1'000'000)));
+    if (answer > 0) return Status();
+    if (answer < 0 && errno != EINTR && errno != EAGAIN)
+      return Status(Code::systemError, fmt::format("rank {}: poll failed: {}", rank_, std::strerror(errno)));
+  }
+}
+
+Result<bool> Joiner::send(const std::string& frame, const std::vector<FileDescriptor>& descriptors) {
+  static const std::vector<FileDescriptor> none;
+  std::string_view rest = frame;
+  while (!rest.empty()) {
+    const Transfer sent = sendPart(socket_.get(), rest, rest.size() == frame.size() ? descriptors : none);
+    switch (sent.moved) {
+      case Moved::some:
+        rest.remove_prefix(sent.bytes);
+        break;
+      case Moved::blocked:
+        TUTTI_TRY(wait(POLLOUT));
+        break;
+      case Moved::ended:
+        return false;
+      case Moved::failed:
+        // Too many descriptors of this user are under way to others, or no memory for the moment.
+        if (sent.error != ETOOMANYREFS && sent.error != ENOBUFS && sent.error != ENOMEM) {
+          return Status(Code::systemError, fmt::format("rank {}: sending to {} failed: {}", rank_, host(),
+                                                       std::strerror(sent.error)));
+        }
+        if (Clock::now() >= limit_) return late();
+        poll(nullptr, 0, 2);
+    }
+  }
+  return true;
+}
+
+Result<bool> Joiner::receive() {
+  while (!frames_.complete()) {
+    const Transfer received = receivePart(socket_.get(), frames_.room(), &arrived_);
+    switch (received.moved) {
+      case Moved::some:
+        if (const Status status = frames_.advance(received.bytes); !status.isOk()) {
+          return Status(
+              Code::internalError,
+              fmt::format("rank {}: {} sent {}. Use one version of tutti on all ranks; or this is a "
+                          "fault of tutti: report it",
+                          rank_, host(), status.message()));
+        }
+        break;
+      case Moved::blocked:
+        TUTTI_TRY(wait(POLLIN));
+        break;
+      case Moved::ended:
+        return false;
+      case Moved::failed:
+        return Status(
+            Code::systemError,
+            received.error == EMFILE
+                ? fmt::format("no room for another rank's descriptors: too many open files. Close files, or "
+                              "raise the limit (ulimit -n)")
+                : fmt::format("receiving from {} failed: {}", host(), std::strerror(received.error)));
+    }
+  }
+  return true;
+}
+
+// One try. False: the connection ended before the host knew this rank; strangers may have displaced it.
+Result<bool> Joiner::knock(const std::string& bytes, std::size_t descriptors) {
+  auto nonce = makeNonce();
+  TUTTI_TRY(statusOf(nonce));
+  const JoinerHandshake handshake(id_, nonce.value());
+  static const std::vector<FileDescriptor> none;
+  const auto ask = [this](const std::string& frame,
+                          std::initializer_list<FrameType> answers) -> Result<bool> {
+    frames_.expect(answers);
+    const auto sent = send(frame, none);
+    TUTTI_TRY(statusOf(sent));
+    return receive();  // also when the host has closed: it may have said why
+  };
+
+  auto answered = ask(encodeFrame(FrameType::opening, handshake.opening()), {FrameType::challenge});
+  if (!answered.isOk() || !answered.value()) return answered;
+  const auto proof = handshake.prove(frames_.take().body);
+  if (!proof.isOk()) {
+    return Status(
+        proof.status().code(),
+        fmt::format("rank {}: {} {}: the id was changed on its way to this rank, or something else listens "
+                    "in its place. Carry all 128 bytes unchanged",
+                    rank_, host(), proof.status().message()));
+  }
+  auto sent = send(encodeFrame(FrameType::proof, proof.value()), none);
+  if (!sent.isOk() || !sent.value()) return sent;
+
+  Hello hello;
+  hello.rank = rank_;
+  hello.nranks = nranks_;
+  hello.pid = static_cast<std::uint32_t>(getpid());
+  hello.descriptors = static_cast<std::uint32_t>(descriptors);
+  hello.deadlineMs = static_cast<std::uint64_t>(deadline_.count());
+  const auto left = std::chrono::duration_cast<milliseconds>(limit_ - Clock::now());
+  hello.remainingMs = static_cast<std::uint64_t>(std::max(left, milliseconds(0)).count());
+  hello.bytes = bytes;
+  answered = ask(encodeHello(hello), {FrameType::welcome, FrameType::failure});
+  if (!answered.isOk() || !answered.value()) return answered;
+  const Frame frame = frames_.take();
+  if (frame.type == FrameType::failure) return decodeFailure(frame.body);
+  return true;
+}
+
+Status Joiner::enter(const std::string& bytes, std::size_t descriptors) {
+  for (int pause = 1;; pause = std::min(2 * pause, 50)) {
+    Connected connected = connectTo(id_.socketName());
+    switch (connected.outcome) {
+      case Connecting::connected: {
+        socket_ = std::move(connected.socket);
+        frames_ = FrameAssembler();
+        hostPid_ = peerOf(socket_.get()).pid;
+        seen_ = true;
+        auto welcome = knock(bytes, descriptors);
+        TUTTI_TRY(statusOf(welcome));
+        if (welcome.value()) {
+          limit_ += kGrace;
+          return Status();
+        }
+        break;
+      }
+      case Connecting::busy:
+        break;
+      case Connecting::nobody:
+        return seen_ ? gone() : nobody();
+      case Connecting::failed:
+        return Status(Code::systemError,
+                      fmt::format("rank {}: connecting to {} failed: {}. {}", rank_, host(),
+                                  std::strerror(connected.error),
+                                  connected.error == EMFILE || connected.error == ENFILE
+                                      ? "Close files, or raise the limit on open files (ulimit -n)"
+                                      : "Allow unix sockets to this process"));
+    }
+    if (Clock::now() >= limit_) return late();
+    poll(nullptr, 0, pause);
+  }
+}
+
+void Joiner::fail(const Status& why) {
+  limit_ = std::min(limit_, Clock::now() + kGrace);
+  static const std::vector<FileDescriptor> none;
+  (void)send(encodeFailure(why), none);  // whoever does not get it sees the end of the connection
+}
+
+// One contribution is there.
+Status Joiner::takeNext(int next, const ContributionFrame& given, Contribution& mine,
+                        const TakeContribution& take) {
+  std::vector<FileDescriptor> descriptors = std::exchange(arrived_, {});
+  const std::size_t due = next == rank_ ? 0 : given.descriptors;  // the own ones stay here
+  if (given.rank != next || descriptors.size() != due) {
+    return Status(
+        Code::internalError,
+        fmt::format("rank {} got rank {}'s contribution with {} descriptors where rank {}'s with {} was due: "
+                    "a fault of tutti, report it",
+                    rank_, given.rank, descriptors.size(), next, due));
+  }
+  if (next == rank_) descriptors = std::move(mine.descriptors);
+  return take(next, std::string(given.bytes), std::move(descriptors));
+}
+
+Status Joiner::exchange(Contribution mine, const TakeContribution& take) {
+  static const std::vector<FileDescriptor> none;
+  frames_.expect({FrameType::give, FrameType::contribution, FrameType::done, FrameType::failure});
+  for (int next = 0;;) {
+    // When the host does not take what is sent, it may have said why before: so read on, and find the end there.
+    const auto received = receive();
+    if (!received.isOk()) {
+      if (received.status().code() != Code::timeout) fail(received.status());
+      return received.status();
+    }
+    if (!received.value()) return gone();
+    const Frame frame = frames_.take();
+    Result<bool> sent = true;
+    switch (frame.type) {
+      case FrameType::give:
+        sent = send(encodeFrame(FrameType::descriptors, ""), mine.descriptors);
+        break;
+      case FrameType::contribution: {
+        const auto given = decodeContribution(frame.body);
+        const Status taken = given.isOk() ? takeNext(next, given.value(), mine, take) : given.status();
+        if (!taken.isOk()) {
+          fail(taken);
+          return taken;
+        }
+        if (given.value().descriptors > 0) sent = send(encodeTook(next), none);
+        ++next;
+        if (next == nranks_ && sent.isOk() && sent.value())
+          sent = send(encodeFrame(FrameType::haveAll, ""), none);
+        break;
+      }
+      case FrameType::done:
+        if (next == nranks_) return Status();
+        return Status(Code::internalError, "the rendezvous was over too early: a fault of tutti, report it");
+      default:
+        return decodeFailure(frame.body);
+    }
+    TUTTI_TRY(statusOf(sent));
+  }
+}
+
+}  // namespace
+
+Status joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution mine,
+                      const TakeContribution& take, milliseconds deadline) {
+  if (mine.bytes.size() > kMostContributionBytes || mine.descriptors.size() > kMostDescriptors) {
+    const Status tooMuch(
+        Code::internalError,
+        fmt::format("a contribution of {} bytes and {} descriptors is too large: a fault of tutti, "
+                    "report it",
+                    mine.bytes.size(), mine.descriptors.size()));
+    declineRendezvous(id, rank, nranks, tooMuch, deadline);
+    return tooMuch;
+  }
+  Joiner joiner(id, rank, nranks, deadline);
+  TUTTI_TRY(joiner.enter(mine.bytes, mine.descriptors.size()));
+  return joiner.exchange(std::move(mine), take);
+}
+
+void declineRendezvous(const UniqueId& id, int rank, int nranks, const Status& why, milliseconds deadline) {
+  Joiner joiner(id, rank, nranks, deadline);
+  if (joiner.enter("", 0).isOk()) joiner.fail(why);
+}
+
+}  // namespace tutti

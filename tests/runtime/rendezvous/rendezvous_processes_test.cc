@@ -1,0 +1,281 @@
+// Ranks as processes: they are killed, stopped, forked and short of descriptors, and the others learn it.
+#include <sys/resource.h>
+
+#include <map>
+#include <random>
+
+#include "runtime/rendezvous/rendezvous.h"
+#include "tests/runtime/rendezvous/gathering.h"
+
+namespace tutti {
+namespace {
+
+std::vector<Child> ranksAsChildren(const UniqueId& id, const std::vector<int>& ranks, int nranks) {
+  std::vector<Child> children;
+  for (const int rank : ranks)
+    children.emplace_back([&id, rank, nranks] { return gather(id, rank, nranks); });
+  return children;
+}
+
+// A child that holds the meeting place until it is killed.
+Child hostAsChild(const UniqueId& id) {
+  Child child([&id] {
+    const auto host = RendezvousHost::start(id, kLong);
+    for (;;) pause();
+    return Status();
+  });
+  EXPECT_TRUE(comesTrue([&id] { return socketExists(id.socketName()); }));
+  return child;
+}
+
+class Processes : public Gathering, public testing::WithParamInterface<int> {};
+
+TEST_P(Processes, AllGetAllInRankOrder) {
+  startHost();
+  std::vector<Child> children = ranksAsChildren(id_, ranksBelow(GetParam()), GetParam());
+  for (Child& child : children) {
+    const Status status = child.answer();
+    EXPECT_TRUE(status.isOk()) << status.message();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Processes, testing::Values(1, 2, 3, 8, 32));
+
+using ProcessRendezvous = Gathering;
+
+void allSay(std::vector<Child>& children, Code code, const std::string& text) {
+  const auto began = Clock::now();
+  for (Child& child : children) {
+    const Status status = child.answer();
+    EXPECT_EQ(status.code(), code) << status.message();
+    EXPECT_TRUE(has(status, text)) << status.message();
+  }
+  EXPECT_LT(Clock::now() - began, kSoon);
+}
+
+void limitFiles(rlim_t most) {
+  const rlimit limit{most, most};
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Of 8 ranks each gives 20 descriptors: with those of two others none would have room in 64.
+std::size_t twenty(int) {
+  return 20;
+}
+
+void gatherWithFewFiles(const UniqueId& id, uid_t user) {
+  const auto restrict = [user] {
+    limitFiles(64);
+    if (user != getuid() && setresuid(user, user, user) != 0) return Status(Code::systemError, "setresuid");
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // which a change of user takes away
+    return Status();
+  };
+  Child host([&]() -> Status {
+    TUTTI_TRY(restrict());
+    const auto started = RendezvousHost::start(id, kLong);
+    TUTTI_TRY(statusOf(started));
+    comesTrue([&] { return started.value()->isOver(); }, kLong);
+    return Status();
+  });
+  ASSERT_TRUE(comesTrue([&id] { return socketExists(id.socketName()); }));
+  std::vector<Child> children;
+  for (int rank = 0; rank < 8; ++rank) {
+    children.emplace_back([&, rank]() -> Status {
+      TUTTI_TRY(restrict());
+      // Nobody runs ahead of a slow rank, and the host keeps no descriptors for it.
+      const auto slowly = [rank](int from) {
+        if (rank == 0 && from == 0) std::this_thread::sleep_for(300ms);
+        return Status();
+      };
+      return gather(id, rank, 8, kLong, slowly, twenty);
+    });
+  }
+  for (Child& child : children) {
+    const Status status = child.answer();
+    EXPECT_TRUE(status.isOk()) << status.message();
+  }
+  EXPECT_TRUE(host.answer().isOk());
+}
+
+TEST_F(ProcessRendezvous, SixtyFourOpenFiles) {
+  gatherWithFewFiles(id_, getuid());
+}
+
+// The kernel also counts how many descriptors a user without privileges has under way.
+TEST_F(ProcessRendezvous, SixtyFourOpenFilesOfAnotherUser) {
+  if (getuid() != 0) GTEST_SKIP() << "not root, so the case before this one is this one";
+  gatherWithFewFiles(id_, 65534);
+}
+
+TEST_F(ProcessRendezvous, NoRoomForDescriptorsIsSaid) {
+  startHost();
+  std::vector<Child> children;
+  for (int rank = 0; rank < 3; ++rank) {
+    children.emplace_back([&, rank] {
+      if (rank == 1) {
+        limitFiles(static_cast<rlim_t>(openDescriptors()) + 8);
+        // Asked for by name, so that this rank is the one without room.
+        return gather(id_, rank, 3, kLong, nullptr, [](int from) { return from == 1 ? 0u : 20u; });
+      }
+      return gather(id_, rank, 3, kLong, nullptr, [](int from) { return from == 1 ? 0u : 20u; });
+    });
+  }
+  allSay(children, Code::systemError, "too many open files");
+}
+
+TEST_F(ProcessRendezvous, AKilledHostIsNoticedAtOnce) {
+  Child host = hostAsChild(id_);
+  std::vector<Child> children = ranksAsChildren(id_, {0, 1}, 3);
+  std::this_thread::sleep_for(300ms);
+  host.signal(SIGKILL);
+  allSay(children, Code::remoteError, "(pid " + std::to_string(host.pid()) + ") has ended");
+}
+
+// A child of the host process does not keep the connections open, once it has closed what it inherited.
+TEST_F(ProcessRendezvous, AKilledHostIsNoticedWhenItsChildLives) {
+  std::array<int, 2> ends{};  // the grandchild lives until the test closes its end
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  Child host([&] {
+    const auto started = RendezvousHost::start(id_, kLong);
+    std::this_thread::sleep_for(500ms);
+    if (fork() == 0) {
+      FileDescriptor::closeAllInChild();
+      close(ends[1]);
+      char byte = 0;
+      _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    for (;;) pause();
+    return Status();
+  });
+  ASSERT_TRUE(comesTrue([this] { return socketExists(id_.socketName()); }));
+  std::vector<Child> children = ranksAsChildren(id_, {0, 1}, 3);
+  std::this_thread::sleep_for(1000ms);
+  host.signal(SIGKILL);
+  allSay(children, Code::remoteError, "has ended");
+  close(ends[0]);
+  close(ends[1]);
+}
+
+// Also when it has closed nothing, and could reach the parent's event loop.
+TEST_F(ProcessRendezvous, AForkedChildLeavesTheHostAlone) {
+  startHost();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    host_.reset();
+    _exit(0);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  for (const Status& answer : gatherInThreads(id_, ranksBelow(3), 3, 5s))
+    EXPECT_TRUE(answer.isOk()) << answer.message();
+}
+
+TEST_F(ProcessRendezvous, ARankKilledWhileOthersAreMissing) {
+  startHost();
+  std::vector<Child> children = ranksAsChildren(id_, {0, 1}, 4);
+  Child victim([this] { return gather(id_, 2, 4); });
+  std::this_thread::sleep_for(500ms);
+  victim.signal(SIGKILL);
+  allSay(children, Code::remoteError, "rank 2 (pid " + std::to_string(victim.pid()) + ") ended");
+}
+
+// At each contribution, its own included.
+TEST_F(ProcessRendezvous, ARankKilledWhileItTakes) {
+  for (int at = 0; at < 4; ++at) {
+    const UniqueId id = UniqueId::make().value();
+    const auto host = RendezvousHost::start(id, kLong);
+    ASSERT_TRUE(host.isOk());
+    Child victim([&] {
+      return gather(id, 1, 4, kLong, [at](int from) {
+        if (from == at) ::kill(getpid(), SIGKILL);
+        return Status();
+      });
+    });
+    std::vector<Child> children = ranksAsChildren(id, {0, 2, 3}, 4);
+    allSay(children, Code::remoteError, "rank 1 (pid " + std::to_string(victim.pid()) + ") ended");
+  }
+}
+
+TEST_F(ProcessRendezvous, ARankKilledAfterwardsHarmsNobody) {
+  startHost();
+  Child victim([&] {
+    const Status status = gather(id_, 1, 3);
+    ::kill(getpid(), SIGKILL);
+    return status;
+  });
+  std::vector<Child> children = ranksAsChildren(id_, {0, 2}, 3);
+  allSay(children, Code::ok, "");
+}
+
+// Whenever it happens, the survivors end, all with the same answer, which names the dead if it is a failure.
+TEST_F(ProcessRendezvous, ARankKilledAtAnyMoment) {
+  const unsigned seed = 20261130;
+  std::mt19937 random(seed);
+  std::map<Code, int> seen;
+  for (int turn = 0; turn < 60; ++turn) {
+    const UniqueId id = UniqueId::make().value();
+    // The host comes last: a fork beside its busy thread can take along a lock of address sanitizer.
+    const auto whenThere = [&id](int rank) {
+      comesTrue([&id] { return socketExists(id.socketName()); });
+      return gather(id, rank, 4, 300ms);
+    };
+    std::vector<Child> children;
+    for (const int rank : {0, 2, 3}) children.emplace_back([&, rank] { return whenThere(rank); });
+    const Child victim([&] { return whenThere(1); });
+    const auto host = RendezvousHost::start(id, kLong);
+    ASSERT_TRUE(host.isOk());
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 8000));
+    victim.signal(SIGKILL);
+    const Status first = children[0].answer();
+    ++seen[first.code()];
+    for (std::size_t i = 1; i < children.size(); ++i) {
+      const Status other = children[i].answer();
+      EXPECT_EQ(other.code(), first.code())
+          << "turn " << turn << ", seed " << seed << ": " << first.message() << " | " << other.message();
+      EXPECT_EQ(other.message(), first.message());
+    }
+    EXPECT_TRUE(first.isOk() || has(first, "rank 1 (pid " + std::to_string(victim.pid()) + ") ended") ||
+                has(first, "rank 1 of 4 has not come"))
+        << first.message();
+  }
+  EXPECT_GT(seen[Code::remoteError], 0) << "else the moments should be chosen anew";
+}
+
+TEST_F(ProcessRendezvous, AStoppedRankIsNamedAtTheDeadline) {
+  startHost(1500ms);
+  Child stopped([&] {
+    return gather(id_, 1, 3, kLong, [](int from) {
+      if (from == 0) ::kill(getpid(), SIGSTOP);
+      return Status();
+    });
+  });
+  std::vector<Child> children = ranksAsChildren(id_, {0, 2}, 3);
+  allSay(children, Code::timeout, "rank 1 (pid " + std::to_string(stopped.pid()) + ")");
+}
+
+TEST_F(ProcessRendezvous, AStoppedHostEndsAtTheDeadline) {
+  Child host = hostAsChild(id_);
+  host.signal(SIGSTOP);
+  std::this_thread::sleep_for(50ms);
+  const auto began = Clock::now();
+  const Status status = gather(id_, 0, 2, 400ms);
+  EXPECT_EQ(status.code(), Code::timeout);
+  EXPECT_TRUE(has(status, "(pid " + std::to_string(host.pid()) + ") has not answered within 400 ms"))
+      << status.message();
+  EXPECT_GE(Clock::now() - began, 390ms);
+  EXPECT_LT(Clock::now() - began, 1400ms);
+}
+
+TEST_F(ProcessRendezvous, OneSetOfDescriptorsForSeveralRanksOfAProcess) {
+  startHost();
+  const auto count = [](int rank) { return rank % 2 == 0 ? 2u : 0u; };
+  std::vector<Child> children;
+  for (int rank = 0; rank < 4; ++rank)
+    children.emplace_back([&, rank] { return gather(id_, rank, 4, kLong, nullptr, count); });
+  allSay(children, Code::ok, "");
+}
+
+}  // namespace
+}  // namespace tutti
