@@ -166,7 +166,7 @@ int main(int argc, char** argv) {
   const auto collective = static_cast<Collective>(number);
   const auto cpus = bench::allowedCpus();
   const auto candidates = candidatesOf(collective, nranks);
-  const auto hub = std::make_shared<InProcessHub>(InProcessLinkOptions());
+  const auto hub = std::make_shared<InProcessHub>(LinkOptions());
   std::map<std::size_t, std::vector<std::vector<double>>> times;  // by size and candidate, us
   std::vector<std::size_t> sizes;
   for (std::size_t bytes = 8; bytes <= most; bytes *= bytes < 512 ? 8 : 2) sizes.push_back(bytes);

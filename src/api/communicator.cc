@@ -14,8 +14,8 @@
 namespace tutti {
 namespace {
 
-InProcessLinkOptions linkOptions(int nranks) {
-  InProcessLinkOptions options;
+LinkOptions linkOptions(int nranks) {
+  LinkOptions options;
   // Every pair of ranks has lines once it talks; many ranks have many pairs, and use lines for small messages
   // only.
   if (nranks > 16) options.lineBytes = 1024;

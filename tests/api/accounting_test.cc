@@ -39,11 +39,11 @@ TEST_P(Accounting, LastPlanEqualsTheChecker) {
       ASSERT_EQ(matrix.run(cell), "");
 
       const ScheduleSet set{algorithm, collective, nranks, cell.root, 1};
-      const PlanTable table{ForcedAlgorithms::parse(cell.algorithm).value(), InProcessLinkOptions().lineBytes,
-                            InProcessLinkOptions().slotBytes};
+      const PlanTable table{ForcedAlgorithms::parse(cell.algorithm).value(), LinkOptions().lineBytes,
+                            LinkOptions().slotBytes};
       const CallFacts facts{collective, DataType::f16, Operation::sum, count, nranks, windows};
       const Choice choice = choose(table, facts).value();
-      InProcessLinks links(std::make_shared<InProcessHub>(InProcessLinkOptions()), 0);
+      InProcessLinks links(std::make_shared<InProcessHub>(LinkOptions()), 0);
       const auto plan = Plan::make(set.request(0), choice.format, links);
       ASSERT_TRUE(plan.isOk());
       const std::uint32_t formBytes[3] = {2, 4, 2};

@@ -42,7 +42,7 @@ struct Rank {
 // Ranks of one communicator, all polled by one thread.
 class Job {
  public:
-  Job(int nranks, const std::string& forced, const InProcessLinkOptions& options = {})
+  Job(int nranks, const std::string& forced, const LinkOptions& options = {})
       : hub(std::make_shared<InProcessHub>(options)),
         table_{ForcedAlgorithms::parse(forced).value(), options.lineBytes, options.slotBytes},
         uses_(static_cast<std::size_t>(nranks)) {
@@ -168,7 +168,7 @@ TEST_P(EveryAlgorithm, MovesWhatTheCheckerComputes) {
         for (const auto& [type, operation] :
              {std::pair(DataType::f32, Operation::sum), std::pair(DataType::f16, Operation::sum),
               std::pair(DataType::i8, Operation::avg)}) {
-          InProcessLinkOptions options;
+          LinkOptions options;
           options.slotBytes = 4096;  // many rounds
           Job job(nranks, forced(), options);
           CallDescriptor call;
@@ -240,7 +240,7 @@ TEST_P(EveryAlgorithm, MovesWhatTheCheckerComputes) {
 TEST_P(EveryAlgorithm, CountersPassTheirWrap) {
   for (const int nranks : {2, 3, 5}) {
     for (const std::uint64_t before : {1u, 2u, 5u}) {
-      InProcessLinkOptions options;
+      LinkOptions options;
       options.firstMessage = (std::uint64_t{1} << 32) - before;
       options.slotBytes = 64;
       options.nslots = 3;
@@ -292,7 +292,7 @@ INSTANTIATE_TEST_SUITE_P(Pairs, EveryAlgorithm, testing::ValuesIn(pairs()), [](c
 });
 
 TEST(Execute, SlotsTooSmallForOneElementPerBlockAreRefusedOnEveryRank) {
-  InProcessLinkOptions options;
+  LinkOptions options;
   options.slotBytes = 16;  // halving sends half of 8 blocks at a time, of 8 bytes each
   Job job(8, "allreduce=halvingdoubling,barrier=oneshot", options);
   CallDescriptor call;

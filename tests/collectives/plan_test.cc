@@ -76,7 +76,7 @@ TEST_P(Plans, AllRanksCutAlike) {
   const auto [algorithm, collective] = GetParam();
   for (int nranks = 2; nranks <= 9; ++nranks) {
     for (int root = 0; root < (isRooted(collective) ? nranks : 1); ++root) {
-      InProcessLinkOptions options;
+      LinkOptions options;
       options.slotBytes = 1024;
       const auto hub = std::make_shared<InProcessHub>(options);
       for (const auto& [type, operation] :
@@ -125,7 +125,7 @@ std::vector<Served> pairs() {
 INSTANTIATE_TEST_SUITE_P(Pairs, Plans, testing::ValuesIn(pairs()), pairNameOf);
 
 TEST(Planner, MakesAPlanOnceForEachKindOfCall) {
-  const auto hub = std::make_shared<InProcessHub>(InProcessLinkOptions());
+  const auto hub = std::make_shared<InProcessHub>(LinkOptions());
   InProcessLinks links(hub, 0);
   Planner planner(0, 4, links);
   const Choice ring{Algorithm::ring, MailboxFormat::slots, 1, 0, ""};
@@ -146,7 +146,7 @@ TEST(Planner, MakesAPlanOnceForEachKindOfCall) {
 }
 
 TEST(Planner, LinesCarryClosedSchedulesOnly) {
-  const auto hub = std::make_shared<InProcessHub>(InProcessLinkOptions());
+  const auto hub = std::make_shared<InProcessHub>(LinkOptions());
   InProcessLinks links(hub, 0);
   const auto plan =
       Plan::make({Collective::broadcast, Algorithm::binomial, 0, 4, 0, 1}, MailboxFormat::lines, links);
@@ -154,7 +154,7 @@ TEST(Planner, LinesCarryClosedSchedulesOnly) {
 }
 
 TEST(Planner, WordsAreNotForHosts) {
-  const auto hub = std::make_shared<InProcessHub>(InProcessLinkOptions());
+  const auto hub = std::make_shared<InProcessHub>(LinkOptions());
   InProcessLinks links(hub, 0);
   const auto plan =
       Plan::make({Collective::allReduce, Algorithm::oneShot, 0, 4, 0, 1}, MailboxFormat::words, links);

@@ -11,7 +11,7 @@ namespace tutti {
 namespace {
 
 TEST(InProcessLinks, BothEndsShareAMailbox) {
-  const auto hub = std::make_shared<InProcessHub>(InProcessLinkOptions());
+  const auto hub = std::make_shared<InProcessHub>(LinkOptions());
   InProcessLinks zero(hub, 0), one(hub, 1);
   for (const MailboxFormat format : {MailboxFormat::slots, MailboxFormat::lines}) {
     MailboxEnd* const sender = zero.open({1, 0, true, format}).value();
@@ -21,13 +21,13 @@ TEST(InProcessLinks, BothEndsShareAMailbox) {
     EXPECT_EQ(sender->headers, receiver->headers);
     EXPECT_EQ(sender->credit, receiver->credit);
     EXPECT_EQ(sender->format, format);
-    EXPECT_EQ(sender->nslots, format == MailboxFormat::lines ? 2u : InProcessLinkOptions().nslots);
+    EXPECT_EQ(sender->nslots, format == MailboxFormat::lines ? 2u : LinkOptions().nslots);
     EXPECT_EQ(zero.open({1, 0, true, format}).value(), sender);
   }
 }
 
 TEST(InProcessLinks, DirectionsChannelsAndFormatsAreApart) {
-  const auto hub = std::make_shared<InProcessHub>(InProcessLinkOptions());
+  const auto hub = std::make_shared<InProcessHub>(LinkOptions());
   InProcessLinks zero(hub, 0);
   std::vector<std::byte*> slots;
   for (const int peer : {0, 1, 2}) {
@@ -46,13 +46,13 @@ TEST(InProcessLinks, DirectionsChannelsAndFormatsAreApart) {
 }
 
 TEST(InProcessLinks, CarryNoWords) {
-  InProcessLinks zero(std::make_shared<InProcessHub>(InProcessLinkOptions()), 0);
+  InProcessLinks zero(std::make_shared<InProcessHub>(LinkOptions()), 0);
   EXPECT_EQ(zero.open({1, 0, true, MailboxFormat::words}).status().code(), Code::internalError);
 }
 
 TEST(InProcessLinks, PartsAreOnCacheLinesOfTheirOwn) {
   for (const std::uint64_t slotBytes : {64u, 4096u, 65'536u}) {
-    InProcessLinkOptions options;
+    LinkOptions options;
     options.slotBytes = slotBytes;
     options.nslots = 3;
     options.lineBytes = 500;
@@ -78,7 +78,7 @@ TEST(InProcessLinks, PartsAreOnCacheLinesOfTheirOwn) {
 }
 
 TEST(InProcessLinks, BeginWhereTheyAreTold) {
-  InProcessLinkOptions options;
+  LinkOptions options;
   options.firstMessage = (std::uint64_t{1} << 32) - 2;
   options.nslots = 3;
   const auto hub = std::make_shared<InProcessHub>(options);
@@ -90,7 +90,7 @@ TEST(InProcessLinks, BeginWhereTheyAreTold) {
 
 TEST(InProcessLinks, OpenedByManyThreadsAtOnce) {
   for (int round = 0; round < 50; ++round) {
-    const auto hub = std::make_shared<InProcessHub>(InProcessLinkOptions());
+    const auto hub = std::make_shared<InProcessHub>(LinkOptions());
     std::vector<MailboxEnd*> ends(4);
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < 4; ++i)

@@ -1,37 +1,17 @@
-// Memory of a link, what each end writes apart from the other's: [credit][headers of the slots][slots or lines].
+// See links.h.
 #include "transport/inprocess/links.h"
 
 namespace tutti {
 
 Result<std::unique_ptr<InProcessHub::Link>> InProcessHub::makeLink(MailboxFormat format) const {
-  if (format == MailboxFormat::words)
-    return Status(Code::internalError,
-                  "ranks that are threads do not exchange words: a fault of tutti, please report it");
-  const bool lines = format == MailboxFormat::lines;
-  const std::uint32_t nslots = lines ? 2 : options_.nslots;
-  const std::uint64_t dataBytes = strideOf(format, lines ? options_.lineBytes : options_.slotBytes);
-  const std::size_t headerBytes = lines ? 0 : nslots * sizeof(SlotHeader);
-  const std::size_t bytes = kApart + headerBytes + nslots * dataBytes;
-  auto memory = PageMemory::allocate(bytes);
+  TUTTI_TRY(carriesFormat(format));
+  auto memory = PageMemory::allocate(linkBytes(format, options_));
   if (!memory.isOk()) return memory.status();
 
   auto link = std::make_unique<Link>();
   link->memory = std::move(memory).value();
-  std::byte* base = link->memory.data();
-  MailboxEnd end;
-  end.format = format;
-  end.nslots = nslots;
-  end.slotBytes = lines ? options_.lineBytes : options_.slotBytes;
-  end.stride = dataBytes;
-  end.credit = reinterpret_cast<std::uint64_t*>(base);
-  end.headers = lines ? nullptr : reinterpret_cast<SlotHeader*>(base + kApart);
-  end.slots = base + kApart + headerBytes;
-  end.messages = options_.firstMessage;
-  end.slot = static_cast<std::uint32_t>(options_.firstMessage % nslots);
-  end.creditSeen = options_.firstMessage;
-  *end.credit = options_.firstMessage;
-  link->sender = end;
-  link->receiver = end;
+  startLink(link->memory.data(), options_);
+  link->sender = link->receiver = linkEnd(link->memory.data(), format, options_);
   return link;
 }
 

@@ -9,22 +9,16 @@
 #include <tuple>
 
 #include "base/link_source.h"
+#include "transport/link_memory.h"
 #include "transport/page_memory.h"
 
 namespace tutti {
 
-struct InProcessLinkOptions {
-  std::uint64_t slotBytes = 64 * 1024;
-  std::uint32_t nslots = 4;
-  std::uint64_t lineBytes = 2 * 1024;
-  std::uint64_t firstMessage = 0;  // tests start the counters just below their wrap
-};
-
 class InProcessHub {
  public:
-  explicit InProcessHub(const InProcessLinkOptions& options) : options_(options) {}
+  explicit InProcessHub(const LinkOptions& options) : options_(options) {}
 
-  const InProcessLinkOptions& options() const { return options_; }
+  const LinkOptions& options() const { return options_; }
 
   // Any thread.
   Result<MailboxEnd*> open(int from, int to, int channel, MailboxFormat format, bool sends);
@@ -40,7 +34,7 @@ class InProcessHub {
 
   Result<std::unique_ptr<Link>> makeLink(MailboxFormat format) const;
 
-  const InProcessLinkOptions options_;
+  const LinkOptions options_;
   mutable std::mutex mutex_;  // guards links_; the ends themselves belong to the lanes that drive them
   std::map<Key, std::unique_ptr<Link>> links_;
   std::uint64_t mailboxBytes_ = 0;
