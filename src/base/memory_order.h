@@ -46,4 +46,13 @@ TUTTI_HOST_DEVICE void storeRelaxed(std::uint64_t* word, std::uint64_t value) {
 #endif
 }
 
+// Writes a word that is zero until its first writer comes, and answers what it holds then: `value`, or what a
+// quicker writer stored, with all that was written before. Host only.
+inline std::uint64_t claimOnce(std::uint64_t* word, std::uint64_t value) {
+  std::uint64_t held = 0;
+  if (__atomic_compare_exchange_n(word, &held, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return value;
+  return held;
+}
+
 }  // namespace tutti
