@@ -390,26 +390,23 @@ TUTTI_API const char* tuttiGetLastError(tuttiComm_t comm);
  * Makes an id for one new communicator, to be carried to its other ranks by the caller's own means. The
  * calling process listens at the addresses in it until the ranks have met, so it must stay alive until then.
  * tuttiSystemError when no address can be had.
- *
- * Not built yet: answers tuttiNotSupported.
  */
 TUTTI_API tuttiResult_t tuttiGetUniqueId(tuttiUniqueId* uniqueId);
 
 /*
  * Joins a new communicator of nranks ranks as rank (0 <= rank < nranks), with default settings. Collective:
- * all nranks ranks call it with the same id, each from a thread or process of its own or, for several ranks
- * of one thread, inside a group. On success *comm belongs to the caller, until tuttiCommDestroy or
+ * all nranks ranks call it with the same id, each from a thread or process of its own (several ranks of one
+ * thread, inside a group: not built yet, tuttiNotSupported). All processes are on one host: they share a
+ * kernel and a network namespace (today). On success *comm belongs to the caller, until tuttiCommDestroy or
  * tuttiCommAbort. tuttiTimeout when ranks are missing at initTimeoutMs (the text lists them),
- * tuttiInvalidArgument for a rank out of range, a rank taken twice, or another nranks than the others'.
- *
- * Not built yet: answers tuttiNotSupported.
+ * tuttiInvalidArgument for a rank out of range, a rank taken twice, another nranks than the others', or
+ * settings that differ where they must not; tuttiRemoteError when a rank or the process that made the id ends
+ * meanwhile.
  */
 TUTTI_API tuttiResult_t tuttiCommInitRank(tuttiComm_t* comm, int nranks, tuttiUniqueId id, int rank);
 
 /*
  * tuttiCommInitRank with settings; config NULL: the defaults.
- *
- * Not built yet: answers tuttiNotSupported.
  */
 TUTTI_API tuttiResult_t tuttiCommInitRankConfig(tuttiComm_t* comm, int nranks, tuttiUniqueId id, int rank,
                                                 const tuttiConfig_t* config);
@@ -417,8 +414,6 @@ TUTTI_API tuttiResult_t tuttiCommInitRankConfig(tuttiComm_t* comm, int nranks, t
 /*
  * Joins a new communicator by the caller's own all-gather in place of an id: for programs that have MPI, a
  * store or a launcher. allGather is called during the init only. Otherwise as tuttiCommInitRankConfig.
- *
- * Not built yet: answers tuttiNotSupported.
  */
 TUTTI_API tuttiResult_t tuttiCommInitCallback(tuttiComm_t* comm, int nranks, int rank,
                                               tuttiAllGatherCallback_t allGather, void* context,

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include "api/process.h"
 #include "kernels/float_environment.h"
@@ -14,16 +13,8 @@
 namespace tutti {
 namespace {
 
-LinkOptions linkOptions(int nranks) {
-  LinkOptions options;
-  // Every pair of ranks has lines once it talks; many ranks have many pairs, and use lines for small messages
-  // only.
-  if (nranks > 16) options.lineBytes = 1024;
-  return options;
-}
-
 PlanTable tableOf(const RankGroup& group) {
-  return {group.settings.forced, group.hub->options().lineBytes, group.hub->options().slotBytes};
+  return {group.settings.forced, group.linkOptions.lineBytes, group.linkOptions.slotBytes};
 }
 
 // The bytes of a call's buffers on this rank; none where the rank does not use one.
@@ -43,43 +34,20 @@ std::uint64_t outputBytes(const CallRequest& request, int rank, int nranks) {
 
 }  // namespace
 
-RankGroup::RankGroup(int nranksGiven, std::string text, const Settings& given, PageMemory pages)
-    : nranks(nranksGiven),
-      label(std::move(text)),
-      settings(given),
-      memory(std::move(pages)),
-      ranks(memory.data(), nranks),
-      rollCall(ranks, 0, label),
-      cores(ranks.cores(), nranks),
-      hub(std::make_shared<InProcessHub>(linkOptions(nranks))) {}
-
-Result<std::shared_ptr<RankGroup>> RankGroup::make(int nranks, std::string label, const Settings& settings) {
-  auto memory = PageMemory::allocate(SharedRanks::bytesFor(nranks));
-  if (!memory.isOk()) return memory.status();
-  return std::make_shared<RankGroup>(nranks, std::move(label), settings, std::move(memory).value());
-}
-
-// Each of them ends the piece that it works on (a megabyte at most), sees the poison word and keeps out.
-void RankGroup::awaitWindows(int rank) const {
-  for (int peer = 0; peer < nranks; ++peer) {
-    const WindowUse& use = ranks.windowUse(peer);
-    while (peer != rank && use.active.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
-  }
-}
-
 Communicator::Communicator(std::shared_ptr<RankGroup> group, int rank)
     : group_(std::move(group)),
       rank_(rank),
       board_(group_->rollCall.board(rank)),
-      links_(group_->hub, rank),
+      links_(group_->linksOf(rank)),
       table_(tableOf(*group_)),
-      planner_(rank, group_->nranks, links_),
+      planner_(rank, group_->nranks, *links_),
       execution_(rank, group_->nranks, planner_, table_,
-                 {group_->ranks.windowUse(rank), group_->rollCall.poisonWord()}),
+                 {group_->ranks.windowUse(rank), group_->rollCall.poisonWord()}, group_->windowBases()),
       watch_(group_->rollCall, rank, {&group_->cores, group_->settings.timeout}) {}
 
 Communicator::~Communicator() {
   board_.leave();
+  group_->end(rank_, *links_);
 }
 
 Status Communicator::broken() {
@@ -199,10 +167,15 @@ Status Communicator::registerMemory(const void* buffer, std::size_t bytes, void*
   const auto* begin = static_cast<const std::byte*>(buffer);
   const std::uint64_t number =
       Process::get().nextNumber() + 1;  // never used again, nor by another communicator
-  registrations_.push_back({begin, begin + bytes, number});
+  const bool isWindow = group_->canBeWindow(begin, bytes);
+  if (isWindow) registrations_.push_back({begin, begin + bytes, number});
   registrationCalls_.fetch_add(1, std::memory_order_relaxed);
-  *handle = reinterpret_cast<void*>(number);
-  return Status();
+  *handle = isWindow ? reinterpret_cast<void*>(number) : nullptr;
+  if (isWindow) return Status();
+  return Status(
+      Code::notSupported,
+      "other processes cannot reach this memory, so it is used through slots as before: take memory of "
+      "tuttiMemAlloc to have it registered");
 }
 
 Status Communicator::deregisterMemory(void* handle) {
@@ -251,7 +224,9 @@ Status Communicator::lastPlan(tuttiPlan_t& plan) const {
     plan.messages += lane.messagesSent;
     plan.inProcessBytes += lane.bytesSent;
   }
-  plan.directBytes = plan.relayedBytes = 0;
+  plan.directBytes = execution_.bytesSentTo([this](int peer) { return !group_->isInThisProcess(peer); });
+  plan.inProcessBytes -= plan.directBytes;
+  plan.relayedBytes = 0;
   plan.windowBytes = execution_.windowBytes();
   return Status();
 }

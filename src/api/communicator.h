@@ -1,41 +1,19 @@
 // One rank's membership in a group of ranks: it wires schedules, links, boards and waiting together, and runs
-// the rank's calls. RankGroup is what the ranks of this process share.
+// the rank's calls.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
-#include "api/settings.h"
+#include "api/rank_group.h"
 #include "base/cache_lines.h"
 #include "collectives/execute.h"
-#include "runtime/cores.h"
-#include "runtime/roll_call.h"
 #include "runtime/watch.h"
-#include "transport/inprocess/links.h"
 
 namespace tutti {
-
-struct RankGroup {
-  static Result<std::shared_ptr<RankGroup>> make(int nranks, std::string label, const Settings& settings);
-
-  const int nranks;
-  const std::string label;
-  const Settings settings;
-  const PageMemory memory;
-  const SharedRanks ranks;  // in the memory
-  RollCall rollCall;
-  Cores cores;
-  std::shared_ptr<InProcessHub> hub;
-
-  // Returns once no other rank works on the windows of a call that has broken.
-  void awaitWindows(int rank) const;
-
-  RankGroup(int nranks, std::string label, const Settings& settings, PageMemory memory);
-};
 
 // A call as the user made it, its arguments checked.
 struct CallRequest {
@@ -118,7 +96,7 @@ class alignas(kApart) Communicator {
   std::atomic<std::uint32_t> registrationCalls_{0};  // atomic for admits() beside another thread, a misuse
   std::vector<Registration> registrations_;
 
-  InProcessLinks links_;
+  const std::unique_ptr<LinkSource> links_;
   PlanTable table_;
   Planner planner_;
   Execution execution_;

@@ -1,15 +1,22 @@
 // Making, asking and ending communicators.
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdlib>
+#include <span>
 #include <vector>
 
 #include "api/boundary.h"
 #include "api/communicator.h"
 #include "api/group.h"
+#include "api/join.h"
+#include "api/local_group.h"
 
 namespace tutti {
 namespace {
+
+// Of one communicator over processes: its shared state has n * n entries for links.
+constexpr int kMostHostRanks = 1024;
 
 // Takes back the handles of an init that failed half-way.
 struct Handles {
@@ -23,6 +30,14 @@ struct Handles {
     }
   }
 };
+
+Result<Settings> settingsOf(const tuttiConfig_t* config) {
+  auto settings = readSettings(config, [](const char* name) -> const char* { return std::getenv(name); });
+  if (settings.isOk() && settings.value().memoryBudget != Settings().memoryBudget)
+    return Status(Code::notSupported,
+                  "memoryBudgetBytes (TUTTI_MEMORY_BUDGET) is not built yet: leave it unset");
+  return settings;
+}
 
 Status initAll(tuttiComm_t* comms, int nranks, const int* devices, const tuttiConfig_t* config) {
   if (comms == nullptr)
@@ -44,17 +59,13 @@ Status initAll(tuttiComm_t* comms, int nranks, const int* devices, const tuttiCo
                               "TUTTI_DEVICE_HOST",
                               rank, devices[rank]));
   }
-  const auto settings =
-      readSettings(config, [](const char* name) -> const char* { return std::getenv(name); });
+  const auto settings = settingsOf(config);
   if (!settings.isOk()) return settings.status();
-  if (settings.value().memoryBudget != Settings().memoryBudget)
-    return Status(Code::notSupported,
-                  "memoryBudgetBytes (TUTTI_MEMORY_BUDGET) is not built yet: leave it unset");
 
   Process& process = Process::get();
   std::string label = settings.value().name;
   if (label.empty()) label = fmt::format("#{}", process.nextNumber());
-  const auto group = RankGroup::make(nranks, label, settings.value());
+  const auto group = LocalGroup::make(nranks, label, settings.value());
   if (!group.isOk()) return group.status();
   // All objects before the first handle, so that nothing is left behind when memory runs out.
   std::vector<std::unique_ptr<Communicator>> communicators;
@@ -70,6 +81,61 @@ Status initAll(tuttiComm_t* comms, int nranks, const int* devices, const tuttiCo
   std::copy(handles.made.begin(), handles.made.end(), comms);
   handles.made.clear();
   return Status();
+}
+
+// `idOf` gives the id once all that one rank can know is right.
+template <class IdOf>
+Status initRank(tuttiComm_t* comm, int nranks, int rank, const tuttiConfig_t* config, const IdOf& idOf) {
+  if (comm == nullptr) return Status(Code::invalidArgument, "comm is NULL; wanted: room for a handle");
+  if (nranks < 1 || nranks > kMostHostRanks)
+    return Status(Code::invalidArgument,
+                  fmt::format("nranks is {}; wanted: 1 to {}", nranks, kMostHostRanks));
+  if (rank < 0 || rank >= nranks)
+    return Status(Code::invalidArgument, fmt::format("rank is {}; wanted: 0 to {}", rank, nranks - 1));
+  if (Group::isOpenHere())
+    return Status(
+        Code::notSupported,
+        "making a communicator inside a group is not built yet: give each rank a thread of its own");
+  const auto settings = settingsOf(config);
+  if (!settings.isOk()) return settings.status();
+  const auto id = idOf(settings.value());
+  if (!id.isOk()) return id.status();
+  auto communicator = joinCommunicator(id.value(), nranks, rank, settings.value());
+  if (!communicator.isOk()) return communicator.status();
+  const auto handle = Process::get().handles().add(std::move(communicator).value());
+  if (!handle.isOk()) return handle.status();
+  *comm = handle.value();
+  return Status();
+}
+
+using IdBytes = std::array<char, UniqueId::kBytes>;
+
+Result<UniqueId> parseId(const char* bytes) {
+  return UniqueId::parse(std::span<const char, UniqueId::kBytes>(bytes, UniqueId::kBytes));
+}
+
+// Rank 0's id, by the caller's own all-gather. A rank 0 that has none hands around zeros, which nobody takes for one.
+Result<UniqueId> gatheredId(int nranks, int rank, const Settings& settings,
+                            tuttiAllGatherCallback_t allGather, void* context) {
+  IdBytes own{};
+  Status failure;
+  if (rank == 0) {
+    const auto made = makeId(settings);
+    if (made.isOk())
+      made.value().write(own);
+    else
+      failure = made.status();
+  }
+  std::vector<IdBytes> all(static_cast<std::size_t>(nranks));
+  const tuttiResult_t result = allGather(context, own.data(), all.data(), sizeof(own));
+  if (!failure.isOk()) return failure;
+  if (result != tuttiSuccess)
+    return Status(
+        static_cast<Code>(result),
+        fmt::format("allGather answered {} ({})", static_cast<int>(result), tuttiGetErrorString(result)));
+  if (all[0] == IdBytes{})
+    return Status(Code::remoteError, "rank 0 could not make an id: its own error says why");
+  return parseId(all[0].data());
 }
 
 // For the one that comes first when two threads end a communicator at the same time.
@@ -123,6 +189,44 @@ tuttiResult_t tuttiCommInitAllConfig(tuttiComm_t* comms, int nranks, const int* 
                                      const tuttiConfig_t* config) {
   return tutti::countedInGroup(
       tutti::guarded(__func__, [=] { return tutti::initAll(comms, nranks, devices, config); }));
+}
+
+tuttiResult_t tuttiGetUniqueId(tuttiUniqueId* uniqueId) {
+  return tutti::countedInGroup(tutti::guarded(__func__, [uniqueId] {
+    TUTTI_TRY(tutti::checkOutput(uniqueId, "uniqueId"));
+    const auto settings = tutti::settingsOf(nullptr);
+    if (!settings.isOk()) return settings.status();
+    const auto id = tutti::makeId(settings.value());
+    if (!id.isOk()) return id.status();
+    id.value().write(uniqueId->internal);
+    return Status();
+  }));
+}
+
+tuttiResult_t tuttiCommInitRank(tuttiComm_t* comm, int nranks, tuttiUniqueId id, int rank) {
+  return tutti::countedInGroup(tutti::guarded(__func__, [&] {
+    return tutti::initRank(comm, nranks, rank, nullptr,
+                           [&](const tutti::Settings&) { return tutti::parseId(id.internal); });
+  }));
+}
+
+tuttiResult_t tuttiCommInitRankConfig(tuttiComm_t* comm, int nranks, tuttiUniqueId id, int rank,
+                                      const tuttiConfig_t* config) {
+  return tutti::countedInGroup(tutti::guarded(__func__, [&] {
+    return tutti::initRank(comm, nranks, rank, config,
+                           [&](const tutti::Settings&) { return tutti::parseId(id.internal); });
+  }));
+}
+
+tuttiResult_t tuttiCommInitCallback(tuttiComm_t* comm, int nranks, int rank,
+                                    tuttiAllGatherCallback_t allGather, void* context,
+                                    const tuttiConfig_t* config) {
+  return tutti::countedInGroup(tutti::guarded(__func__, [&] {
+    if (allGather == nullptr) return Status(Code::invalidArgument, "allGather is NULL");
+    return tutti::initRank(comm, nranks, rank, config, [&](const tutti::Settings& settings) {
+      return tutti::gatheredId(nranks, rank, settings, allGather, context);
+    });
+  }));
 }
 
 tuttiResult_t tuttiCommCount(tuttiComm_t comm, int* count) {

@@ -17,19 +17,6 @@ tuttiResult_t notBuilt(const char* function) {
 
 }  // namespace
 
-tuttiResult_t tuttiGetUniqueId(tuttiUniqueId*) {
-  return notBuilt(__func__);
-}
-tuttiResult_t tuttiCommInitRank(tuttiComm_t*, int, tuttiUniqueId, int) {
-  return notBuilt(__func__);
-}
-tuttiResult_t tuttiCommInitRankConfig(tuttiComm_t*, int, tuttiUniqueId, int, const tuttiConfig_t*) {
-  return notBuilt(__func__);
-}
-tuttiResult_t tuttiCommInitCallback(tuttiComm_t*, int, int, tuttiAllGatherCallback_t, void*,
-                                    const tuttiConfig_t*) {
-  return notBuilt(__func__);
-}
 tuttiResult_t tuttiCommSplit(tuttiComm_t, int, int, tuttiComm_t*, const tuttiConfig_t*) {
   return notBuilt(__func__);
 }

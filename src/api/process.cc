@@ -1,14 +1,25 @@
 // See process.h.
 #include "api/process.h"
 
-#include <pthread.h>
-
 #include <fmt/format.h>
+#include <pthread.h>
+#include <sys/random.h>
+
+#include <thread>
+#include <utility>
 
 namespace tutti {
 
-Process::Process() {
+Process::Process() : shared_(makeShared()) {
   pthread_atfork([] { get().beforeFork(); }, [] { get().afterFork(false); }, [] { get().afterFork(true); });
+}
+
+std::unique_ptr<Process::Shared> Process::makeShared() {
+  auto shared = std::make_unique<Shared>();
+  shared->token.resize(16);
+  // Of so few bytes it gives all, once the system has started.
+  [[maybe_unused]] const ssize_t got = getrandom(shared->token.data(), shared->token.size(), 0);
+  return shared;
 }
 
 void Process::beforeFork() {
@@ -16,8 +27,15 @@ void Process::beforeFork() {
   handles_.beforeFork();
 }
 
+// The child has no thread of the parent's and closes its descriptors, so that peers do not take it for the
+// parent. What the parent had is left as it lies: nobody in the child can end it in order.
 void Process::afterFork(bool inChild) {
-  if (inChild) ++forks_;
+  if (inChild) {
+    ++forks_;
+    FileDescriptor::closeAllInChild();
+    shared_.release();
+    shared_ = makeShared();
+  }
   handles_.afterFork(inChild);
   mutex_.unlock();
 }
@@ -28,26 +46,104 @@ Process& Process::make() {
   return *process;
 }
 
+Result<Arena*> Process::arenaLocked() {
+  if (shared_->arena == nullptr) {
+    auto arena = Arena::make();
+    if (!arena.isOk()) return arena.status();
+    shared_->arena = std::move(arena).value();
+  }
+  return shared_->arena.get();
+}
+
+Result<Arena*> Process::arena() {
+  const std::lock_guard lock(mutex_);
+  return arenaLocked();
+}
+
+Result<Service*> Process::service() {
+  const std::lock_guard lock(mutex_);
+  if (shared_->service == nullptr) {
+    auto service = Service::start();
+    if (!service.isOk()) return service.status();
+    shared_->service = std::move(service).value();
+  }
+  return shared_->service.get();
+}
+
+void Process::keep(const std::string& job, std::unique_ptr<RendezvousHost> host) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(shared_->hosts, [](const auto& known) { return known.second->isOver(); });
+  shared_->hosts[job] = std::move(host);
+}
+
+void Process::awaitMeeting(const std::string& job, std::chrono::milliseconds deadline) {
+  const auto end = std::chrono::steady_clock::now() + deadline;
+  const auto isOver = [&] {
+    const std::lock_guard lock(mutex_);
+    const auto host = shared_->hosts.find(job);
+    return host == shared_->hosts.end() || host->second->isOver();
+  };
+  while (!isOver() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
+void Process::bury(std::shared_ptr<HostGroup> group) noexcept {
+  if (group->sweep()) return;
+  Service* service = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    shared_->buried.push_back(std::move(group));
+    service = shared_->service.get();
+  }
+  service->repeat([this] { return sweep(); });
+}
+
+// True: some are left.
+bool Process::sweep() noexcept {
+  std::vector<std::shared_ptr<HostGroup>> gone;  // ended without the lock: their peers may go with them
+  const std::lock_guard lock(mutex_);
+  std::erase_if(shared_->buried, [&](std::shared_ptr<HostGroup>& group) {
+    if (!group->sweep()) return false;
+    gone.push_back(std::move(group));
+    return true;
+  });
+  return !shared_->buried.empty();
+}
+
 Result<void*> Process::allocate(std::size_t bytes) {
+  void* pointer = nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto arena = arenaLocked();
+  if (bytes == 0) return pointer;
+  if (arena.isOk()) {
+    const auto offset = arena.value()->allocate(bytes);
+    if (!offset.isOk()) return offset.status();
+    pointer = arena.value()->base() + offset.value();
+    allocations_.emplace(pointer, offset.value());
+    return pointer;
+  }
+  // Without an arena it cannot be reached by other processes, but threads do not need that.
   auto memory = PageMemory::allocate(bytes);
   if (!memory.isOk()) return memory.status();
-  void* pointer = memory.value().data();
-  if (pointer == nullptr) return pointer;
-  const std::lock_guard lock(mutex_);
+  pointer = memory.value().data();
   allocations_.emplace(pointer, std::move(memory).value());
   return pointer;
 }
 
 Status Process::free(void* pointer) {
   if (pointer == nullptr) return Status();
-  PageMemory memory;
+  Allocation allocation;
   const std::lock_guard lock(mutex_);
   const auto found = allocations_.find(pointer);
   if (found == allocations_.end())
     return Status(Code::invalidArgument,
                   fmt::format("{} is not memory of tuttiMemAlloc, or was freed before", pointer));
-  memory = std::move(found->second);
+  allocation = std::move(found->second);
   allocations_.erase(found);
+  // A forked child may name memory of its parent's arena, which is not its own.
+  const std::uint64_t* const offset = std::get_if<std::uint64_t>(&allocation);
+  if (offset != nullptr && shared_->arena != nullptr && shared_->arena->base() + *offset == pointer)
+    shared_->arena->free(*offset);
   return Status();
 }
 

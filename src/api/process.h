@@ -1,14 +1,24 @@
-// What this process has once, whatever number of communicators it holds: the handle table and the memory
-// given out by tuttiMemAlloc. The named exception to "no globals"; made on first use, never destroyed,
-// because calls may come from the destructors of other libraries.
+// What this process has once, whatever number of communicators it holds: the handle table, the arena, the service
+// thread, and what it knows of other processes. The named exception to "no globals"; made on first use, never
+// destroyed, because calls may come from the destructors of other libraries.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include "api/handle_table.h"
+#include "api/peers.h"
+#include "api/shared_groups.h"
+#include "runtime/rendezvous/rendezvous.h"
+#include "runtime/service.h"
 #include "transport/page_memory.h"
+#include "transport/shared/arena.h"
 
 namespace tutti {
 
@@ -24,6 +34,24 @@ class Process {
 
   HandleTable& handles() { return handles_; }
 
+  // Made when first asked for; a failure is no memory of it.
+  Result<Arena*> arena();
+  Result<Service*> service();
+  Peers& peers() { return shared_->peers; }
+  SharedGroups& groups() { return shared_->groups; }
+  // 16 random bytes that name this process to others.
+  const std::string& token() const { return shared_->token; }
+
+  // Serves the ranks of the job until they have met.
+  void keep(const std::string& job, std::unique_ptr<RendezvousHost> host);
+  // Returns once all ranks of the job know that they have met, if they met in this process; at the deadline at the
+  // latest. A program that ended before would keep the last of them from knowing.
+  void awaitMeeting(const std::string& job, std::chrono::milliseconds deadline);
+
+  // The group has no ranks in this process any more, but peers may still use its memory here: it is looked after
+  // until that has gone back.
+  void bury(std::shared_ptr<HostGroup> group) noexcept;
+
   Result<void*> allocate(std::size_t bytes);
   Status free(void* pointer);
 
@@ -31,17 +59,34 @@ class Process {
   std::uint64_t nextNumber();
 
  private:
+  // What a forked child must not use, and begins anew.
+  struct Shared {
+    std::string token;
+    std::unique_ptr<Arena> arena;
+    std::unique_ptr<Service> service;
+    Peers peers;
+    SharedGroups groups;
+    std::map<std::string, std::unique_ptr<RendezvousHost>> hosts;  // by job
+    std::vector<std::shared_ptr<HostGroup>> buried;
+  };
+  // In the arena, by its offset; or of its own, where there is no arena.
+  using Allocation = std::variant<std::uint64_t, PageMemory>;
+
   Process();
   static Process& make();
+  static std::unique_ptr<Shared> makeShared();
   void beforeFork();
   void afterFork(bool inChild);
+  Result<Arena*> arenaLocked();
+  bool sweep() noexcept;
 
   inline static std::atomic<Process*> made_{nullptr};
   inline static int forks_ = 0;  // changes in the child of a fork only, before anything else runs there
 
   HandleTable handles_;
   std::mutex mutex_;  // guards what follows
-  std::map<void*, PageMemory> allocations_;
+  std::unique_ptr<Shared> shared_;
+  std::map<void*, Allocation> allocations_;
   std::uint64_t number_ = 0;
 };
 

@@ -41,6 +41,7 @@ class Reader {
     auto forced = ForcedAlgorithms::parse(text("TUTTI_ALGO", config_.algorithm));
     if (!forced.isOk()) return forced.status();
     settings.forced = forced.value();
+    settings.algorithm = text("TUTTI_ALGO", config_.algorithm);
     if (config_.name != nullptr) {
       settings.name = config_.name;
       if (settings.name.size() > 63) return refuse("name", settings.name, "at most 63 bytes");

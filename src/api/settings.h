@@ -15,6 +15,7 @@ struct Settings {
   std::chrono::milliseconds timeout{30 * 60 * 1000};
   std::chrono::milliseconds initTimeout{120 * 1000};
   ForcedAlgorithms forced;
+  std::string algorithm;  // the same, as it was written
   std::string name;
   std::uint64_t memoryBudget = ~std::uint64_t{0};
   int logLevel = tuttiLogWarning;

@@ -187,6 +187,30 @@ bool Execution::poll() {
   return true;
 }
 
+std::uint64_t Execution::bytesSentTo(const std::function<bool(int peer)>& counts) const {
+  if (plan() == nullptr) return 0;
+  const FlatSchedule& flat = plan()->flat();
+  FitStorage fits(flat);
+  std::uint64_t bytes = 0;
+  for (std::size_t l = 0; l < flat.lanes.size(); ++l) {
+    LaneState lane = plan()->lanes()[l];
+    lane.call = &last_->arguments;
+    lane.fit = fits.of(flat.lanes[l]);
+    for (std::uint32_t round = 0; round < cut().rounds; ++round) {
+      for (std::uint32_t s = 0; s < lane.program->nsteps; ++s) {
+        fitStep(lane, s, roundOf(cut(), round));
+        const FlatStep& step = lane.program->steps[s];
+        const std::uint32_t first = step.firstEnd + step.nincoming;
+        for (std::uint32_t e = first; e < first + step.noutgoing; ++e) {
+          if (counts(flat.lanes[l].ends[lane.program->stepEnds[e].end].peer))
+            bytes += lane.fit.messageBytes[e];
+        }
+      }
+    }
+  }
+  return bytes;
+}
+
 std::uint64_t Execution::windowBytes() const {
   if (plan() == nullptr || !plan()->flat().usesWindows) return 0;
   std::uint64_t bytes = 0;

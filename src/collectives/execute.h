@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -70,6 +71,7 @@ class Execution {
   const Plan* plan() const { return last_->plan; }
   const Choice& choice() const { return last_->choice; }
   const Cut& cut() const { return last_->arguments.cut; }
+  std::uint64_t bytesSentTo(const std::function<bool(int peer)>& counts) const;  // in messages
   std::uint64_t windowBytes() const;  // read from and written to peers' memory by this rank
 
  private:

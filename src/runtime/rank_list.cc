@@ -1,6 +1,8 @@
 // See rank_list.h.
 #include "runtime/rank_list.h"
 
+#include <fmt/format.h>
+
 #include <cstddef>
 
 namespace tutti {
@@ -13,7 +15,7 @@ std::string rankList(const std::vector<int>& ranks) {
     if (i != 0) text += ", ";
     text += std::to_string(ranks[i]);
     if (last > i + 1) {
-      text += "-" + std::to_string(ranks[last]);
+      text += fmt::format("-{}", ranks[last]);
       i = last + 1;
     } else {
       ++i;

@@ -35,6 +35,11 @@ class RollCall {
   void breakWith(const Status& cause) noexcept { ranks_.cause().set(process_, cause); }
   void breakOutOfMemory() noexcept { breakWith(Status::outOfMemory()); }
 
+  // For whoever knows that a process has died, which may have been about to break it.
+  void breakAfterDeath(std::uint32_t dead, const Status& cause) noexcept {
+    ranks_.cause().setAfterDeath(dead, process_, cause);
+  }
+
   // The first cause; call only when poisoned.
   Status cause() const { return ranks_.cause().get(); }
 

@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "api/communicator.h"
+#include "api/local_group.h"
 
 namespace tutti {
 namespace {
 
 class HandleTableTest : public testing::Test {
  protected:
-  HandleTableTest() : group_(RankGroup::make(2, "test", Settings()).value()) {}
+  HandleTableTest() : group_(LocalGroup::make(2, "test", Settings()).value()) {}
 
   tuttiComm_t add(int rank = 0) { return table_.add(std::make_unique<Communicator>(group_, rank)).value(); }
   // As tuttiCommDestroy does it.

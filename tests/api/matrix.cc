@@ -159,7 +159,16 @@ Matrix::Buffers Matrix::place(const Cell& cell, int rank) {
   // Half of the ranks pass NULL for a buffer that they do not use, the others something to leave alone.
   if (!sends(cell, rank) && rank % 2 == 0) buffers.send = nullptr;
   if (!receives(cell, rank) && rank % 2 == 0) buffers.recv = nullptr;
+  if (cell.kind != Kind::barrier && sends(cell, rank))
+    patternFor(cell).fill(rank, buffers.send, 0, extent.send);
   return buffers;
+}
+
+const reference::Pattern& Matrix::patternFor(const Cell& cell) {
+  auto& pattern = patterns_[{cell.type, cell.operation, cell.nranks, static_cast<int>(cell.seed)}];
+  if (pattern == nullptr)
+    pattern = std::make_unique<reference::Pattern>(cell.type, cell.operation, cell.nranks, cell.seed);
+  return *pattern;
 }
 
 std::string Matrix::check(const Cell& cell, int rank, const Buffers& buffers,
@@ -236,16 +245,8 @@ std::string Matrix::run(const Cell& cell) {
   Member& member = memberFor(cell);
   if (member.comms.size() != cell.nranks)
     return std::string("no communicator: ") + tuttiGetLastError(nullptr);
-  auto& pattern = patterns_[{cell.type, cell.operation, cell.nranks, static_cast<int>(cell.seed)}];
-  if (pattern == nullptr)
-    pattern = std::make_unique<reference::Pattern>(cell.type, cell.operation, cell.nranks, cell.seed);
-
   std::vector<Buffers> buffers;
-  for (int rank = 0; rank < cell.nranks; ++rank) {
-    buffers.push_back(place(cell, rank));
-    const bool whole = cell.kind != Kind::broadcast || rank == cell.root;
-    if (cell.kind != Kind::barrier && whole) pattern->fill(rank, buffers.back().send, 0, extentOf(cell).send);
-  }
+  for (int rank = 0; rank < cell.nranks; ++rank) buffers.push_back(place(cell, rank));
 
   if (cell.driver == Driver::group) {
     tuttiGroupStart();
@@ -265,11 +266,29 @@ std::string Matrix::run(const Cell& cell) {
     }
   }
   for (int rank = 0; rank < cell.nranks; ++rank) {
-    std::string wrong = check(cell, rank, buffers[static_cast<std::size_t>(rank)], *pattern);
+    std::string wrong = check(cell, rank, buffers[static_cast<std::size_t>(rank)], patternFor(cell));
     if (wrong.empty()) wrong = checkPlan(cell, member.comms[rank]);
     if (!wrong.empty()) return wrong;
   }
   return "";
+}
+
+std::string Matrix::runRank(const Cell& cell, int rank, tuttiComm_t comm) {
+  if (cell.registered != Registered::none && registered_ != comm) {
+    void* memory[2] = {};
+    for (void*& buffer : memory) {
+      void* handle = nullptr;
+      if (tuttiMemAlloc(&buffer, kArenaBytes, TUTTI_DEVICE_HOST) != tuttiSuccess ||
+          tuttiCommRegister(comm, buffer, kArenaBytes, &handle) != tuttiSuccess)
+        return tuttiGetLastError(nullptr);
+    }
+    arenas_[static_cast<std::size_t>(rank)] = std::make_unique<Arena>(memory[0], memory[1], kArenaBytes);
+    registered_ = comm;
+  }
+  const Buffers buffers = place(cell, rank);
+  if (call(cell, buffers.send, buffers.recv, comm) != tuttiSuccess) return tuttiGetLastError(nullptr);
+  const std::string wrong = check(cell, rank, buffers, patternFor(cell));
+  return wrong.empty() ? checkPlan(cell, comm) : wrong;
 }
 
 }  // namespace tutti

@@ -58,12 +58,18 @@ class Matrix {
   // Empty when all is as it should be, else what is wrong, in words.
   std::string run(const Cell& cell);
 
+  // The part of one rank, whose peers do theirs elsewhere at the same time: on `comm`, which was made for the cell's
+  // algorithm, and with memory of tuttiMemAlloc that is registered if the cell says so.
+  std::string runRank(const Cell& cell, int rank, tuttiComm_t comm);
+
   // Of the cell that ran last with the same algorithm, number of ranks and memory.
   tuttiPlan_t lastPlan(const Cell& cell, int rank) { return lastPlanOf(memberFor(cell).comms[rank]); }
 
  private:
   struct Arena {
     explicit Arena(std::size_t capacity) : send(capacity), recv(capacity) {}
+    Arena(void* sendMemory, void* recvMemory, std::size_t capacity)
+        : send(sendMemory, capacity), recv(recvMemory, capacity) {}
     GuardedBuffer send;
     GuardedBuffer recv;
   };
@@ -79,12 +85,15 @@ class Matrix {
   };
 
   Member& memberFor(const Cell& cell);
+  const reference::Pattern& patternFor(const Cell& cell);
+  // With what the rank sends in it.
   Buffers place(const Cell& cell, int rank);
   std::string check(const Cell& cell, int rank, const Buffers& buffers,
                     const reference::Pattern& pattern) const;
   std::string checkPlan(const Cell& cell, tuttiComm_t comm) const;
 
   std::vector<std::unique_ptr<Arena>> arenas_;  // by rank
+  tuttiComm_t registered_ = nullptr;            // that the arenas of runRank() are registered with
   std::map<std::pair<int, std::string>, Member> members_;
   std::map<std::vector<int>, std::unique_ptr<reference::Pattern>> patterns_;
 };

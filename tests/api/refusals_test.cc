@@ -232,6 +232,42 @@ class Table {
         [=] { return tuttiBarrier(good, reinterpret_cast<tuttiStream_t>(at)); });
   }
 
+  // Of what one rank alone can know; the id of all zeros is none.
+  void addInitRank() {
+    static tuttiComm_t made = nullptr;
+    static tuttiUniqueId id = {};
+    static tuttiConfig_t unset = TUTTI_CONFIG_INIT;
+    static tuttiConfig_t wrong = TUTTI_CONFIG_INIT;
+    wrong.initTimeoutMs = 0;
+    static const tuttiAllGatherCallback_t gather = [](void*, const void*, void*, std::size_t) {
+      return tuttiResult_t(tuttiInvalidUsage);
+    };
+    add("tuttiGetUniqueId", "NULL", tuttiInvalidArgument, [] { return tuttiGetUniqueId(nullptr); });
+    struct Arguments {
+      const char* what;
+      tuttiComm_t* comm;
+      int nranks, rank;
+    };
+    for (const Arguments& a :
+         {Arguments{"comm NULL", nullptr, 2, 0}, Arguments{"0 ranks", &made, 0, 0},
+          Arguments{"-1 ranks", &made, -1, 0}, Arguments{"too many ranks", &made, INT_MAX, 0},
+          Arguments{"rank -1", &made, 2, -1}, Arguments{"rank 2 of 2", &made, 2, 2},
+          Arguments{"an id of zeros", &made, 2, 1}}) {
+      add("tuttiCommInitRank", a.what, tuttiInvalidArgument,
+          [=] { return tuttiCommInitRank(a.comm, a.nranks, id, a.rank); });
+      add("tuttiCommInitRankConfig", a.what, tuttiInvalidArgument,
+          [=] { return tuttiCommInitRankConfig(a.comm, a.nranks, id, a.rank, &unset); });
+    }
+    add("tuttiCommInitRankConfig", "initTimeoutMs 0", tuttiInvalidArgument,
+        [] { return tuttiCommInitRankConfig(&made, 2, id, 0, &wrong); });
+    add("tuttiCommInitCallback", "allGather NULL", tuttiInvalidArgument,
+        [] { return tuttiCommInitCallback(&made, 2, 0, nullptr, nullptr, nullptr); });
+    add("tuttiCommInitCallback", "rank 2 of 2", tuttiInvalidArgument,
+        [] { return tuttiCommInitCallback(&made, 2, 2, gather, nullptr, nullptr); });
+    add("tuttiCommInitCallback", "an all-gather that fails", tuttiInvalidUsage,
+        [] { return tuttiCommInitCallback(&made, 2, 1, gather, nullptr, nullptr); });
+  }
+
   void addMakingAndAsking() {
     const tuttiComm_t good = world_.good;
     add("tuttiGetVersion", "NULL", tuttiInvalidArgument, [] { return tuttiGetVersion(nullptr); });
@@ -248,6 +284,8 @@ class Table {
     add("tuttiCommInitAll", "a GPU", tuttiNotSupported, [] { return tuttiCommInitAll(made, 3, mixed); });
     add("tuttiCommInitAll", "device -2", tuttiInvalidArgument,
         [] { return tuttiCommInitAll(made, 3, wrong); });
+
+    addInitRank();
 
     const std::string init = "tuttiCommInitAllConfig";
     const auto addConfig = [&](const char* what, tuttiResult_t expected, auto change) {
@@ -432,17 +470,10 @@ class Table {
       };
       static int n = 0;
       static tuttiComm_t made = nullptr;
-      static tuttiUniqueId id = {};
       static tuttiMemStats_t stats = TUTTI_MEM_STATS_INIT;
       static std::size_t counts[3] = {1, 1, 1};
       static tuttiRedOp_t op = 0;
       const int i8 = tuttiInt8;
-      addOne("tuttiGetUniqueId", [] { return tuttiGetUniqueId(&id); });
-      addOne("tuttiGetUniqueId", [] { return tuttiGetUniqueId(nullptr); });
-      addOne("tuttiCommInitRank", [] { return tuttiCommInitRank(&made, 2, id, 0); });
-      addOne("tuttiCommInitRankConfig", [] { return tuttiCommInitRankConfig(&made, 2, id, 0, nullptr); });
-      addOne("tuttiCommInitCallback",
-             [] { return tuttiCommInitCallback(&made, 2, 0, nullptr, nullptr, nullptr); });
       addOne("tuttiCommSplit", [=] { return tuttiCommSplit(comm, 0, 0, &made, nullptr); });
       addOne("tuttiCommDuplicate", [=] { return tuttiCommDuplicate(comm, &made, nullptr); });
       addOne("tuttiCommSplitHost", [=] { return tuttiCommSplitHost(comm, &made, nullptr); });

@@ -21,9 +21,14 @@ class GuardedBuffer {
     base_ = static_cast<unsigned char*>(all) + page_;
     if (mprotect(base_, capacity_, PROT_READ | PROT_WRITE) != 0) std::abort();
   }
+  // Of memory that stays the caller's; then nothing forbids the pages around it.
+  GuardedBuffer(void* memory, std::size_t capacity)
+      : capacity_(capacity), base_(static_cast<unsigned char*>(memory)), isOwner_(false) {}
   GuardedBuffer(const GuardedBuffer&) = delete;
   GuardedBuffer& operator=(const GuardedBuffer&) = delete;
-  ~GuardedBuffer() { munmap(base_ - page_, capacity_ + 2 * page_); }
+  ~GuardedBuffer() {
+    if (isOwner_) munmap(base_ - page_, capacity_ + 2 * page_);
+  }
 
   // An operand of `bytes` bytes, `slack` bytes before the forbidden page at the end (or after the one at the
   // beginning). What is around it, up to 64 bytes, gets known values.
@@ -57,8 +62,9 @@ class GuardedBuffer {
     return base_ + offset;
   }
 
-  std::size_t page_, capacity_, offset_ = 0, bytes_ = 0;
+  std::size_t page_ = 0, capacity_, offset_ = 0, bytes_ = 0;
   unsigned char* base_;
+  bool isOwner_ = true;
 };
 
 }  // namespace tutti

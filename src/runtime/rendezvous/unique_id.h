@@ -35,6 +35,8 @@ class UniqueId {
 
   const Key& key() const { return key_; }
   const JobNonce& jobNonce() const { return jobNonce_; }
+  // The nonce as a key of maps.
+  std::string job() const { return std::string(jobNonce_.begin(), jobNonce_.end()); }
 
   // Of the abstract unix socket, without the zero byte in front.
   std::string socketName() const;

@@ -1,0 +1,123 @@
+// See host_group.h.
+#include "api/host_group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/process.h"
+#include "runtime/rank_list.h"
+
+namespace tutti {
+namespace {
+
+std::size_t ranksBytes(int nranks) {
+  return SharedRanks::bytesFor(nranks);
+}
+
+}  // namespace
+
+std::size_t HostGroup::stateBytesFor(int nranks) {
+  return ranksBytes(nranks) + LinkDirectory::bytesFor(nranks);
+}
+
+HostGroup::HostGroup(int nranks, std::string label, const Settings& settings,
+                     std::vector<GroupProcess> processes, int own, Arena& arena, std::uint64_t stateAt)
+    : RankGroup(nranks, std::move(label), settings, processes[0].memory.data() + stateAt,
+                static_cast<std::uint32_t>(own)),
+      processes_(std::move(processes)),
+      own_(own),
+      arena_(arena),
+      stateAt_(stateAt),
+      processOf_(static_cast<std::size_t>(nranks)),
+      windowBases_(static_cast<std::size_t>(nranks)),
+      directory_(processes_[0].memory.data() + stateAt + ranksBytes(nranks), nranks) {
+  for (std::size_t p = 0; p < processes_.size(); ++p) {
+    arenas_.push_back(processes_[p].memory);
+    for (int rank : processes_[p].ranks) {
+      processOf_[static_cast<std::size_t>(rank)] = static_cast<int>(p);
+      windowBases_[static_cast<std::size_t>(rank)] = processes_[p].memory.data();
+    }
+  }
+}
+
+std::shared_ptr<HostGroup> HostGroup::make(int nranks, std::string label, const Settings& settings,
+                                           std::vector<GroupProcess> processes, int own, Arena& arena,
+                                           std::uint64_t stateAt) {
+  std::shared_ptr<HostGroup> group(
+      new HostGroup(nranks, std::move(label), settings, std::move(processes), own, arena, stateAt));
+  for (std::size_t p = 0; p < group->processes_.size(); ++p) {
+    const std::shared_ptr<Peer>& peer = group->processes_[p].peer;
+    if (peer == nullptr) continue;
+    peer->whenEnded([weak = std::weak_ptr(group), p] {
+      if (const auto alive = weak.lock()) alive->processEnded(p);
+    });
+  }
+  return group;
+}
+
+std::unique_ptr<LinkSource> HostGroup::linksOf(int rank) {
+  SharedLinksSetup setup{directory_, rank, processOf_, arenas_, &arena_, linkOptions};
+  return std::make_unique<SharedLinks>(setup);
+}
+
+void HostGroup::end(int, LinkSource& links) noexcept {
+  bool all = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::uint64_t offset : static_cast<SharedLinks&>(links).close()) made_.push_back(offset);
+    all = ++gone_ == processes_[static_cast<std::size_t>(own_)].ranks.size();
+  }
+  if (all) Process::get().bury(shared_from_this());
+}
+
+bool HostGroup::canBeWindow(const void* begin, std::size_t bytes) const {
+  return bytes == 0 || arena_.offsetOf(begin, bytes).has_value();
+}
+
+bool HostGroup::isDead(int rank) const {
+  const std::shared_ptr<Peer>& peer =
+      processes_[static_cast<std::size_t>(processOf_[static_cast<std::size_t>(rank)])].peer;
+  return peer != nullptr && peer->isDead();
+}
+
+void HostGroup::processEnded(std::size_t process) {
+  const std::lock_guard lock(mutex_);
+  if (forgot_) return;  // what was shared may be somebody else's by now
+  const GroupProcess& ended = processes_[process];
+  const bool hadLeft = std::all_of(ended.ranks.begin(), ended.ranks.end(),
+                                   [this](int rank) { return ranks.board(rank).hasLeft(); });
+  if (!hadLeft) {
+    try {
+      rollCall.breakAfterDeath(
+          static_cast<std::uint32_t>(process),
+          Status(Code::remoteError,
+                 fmt::format(
+                     "communicator {}: {} gone: process {} of this host has ended without "
+                     "tuttiCommDestroy (it crashed, was killed, or left main). Make a new communicator "
+                     "without it",
+                     label, rankList(ended.ranks) + (ended.ranks.size() == 1 ? " is" : " are"), ended.pid)));
+    } catch (const std::bad_alloc&) {
+      rollCall.breakAfterDeath(static_cast<std::uint32_t>(process), Status::outOfMemory());
+    }
+  }
+  for (int rank : ended.ranks) directory_.forget(rank);
+}
+
+bool HostGroup::sweep() {
+  const std::lock_guard lock(mutex_);
+  if (!forgot_) {
+    if (!directory_.allLeft()) return false;
+    for (std::uint64_t offset : made_) arena_.free(offset);
+    made_.clear();
+    for (int rank : processes_[static_cast<std::size_t>(own_)].ranks) directory_.forget(rank);
+    forgot_ = own_ != 0;
+    if (forgot_) return true;
+  }
+  if (!directory_.allForgot()) return false;
+  forgot_ = true;
+  arena_.free(stateAt_);
+  return true;
+}
+
+}  // namespace tutti

@@ -1,0 +1,100 @@
+// See introduction.h. A list of texts, each behind its length in 4 bytes, little-endian.
+#include "api/introduction.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <map>
+
+#include "runtime/rank_list.h"
+#include "tutti/tutti.h"
+
+namespace tutti {
+namespace {
+
+constexpr std::size_t kLengthBytes = 4;
+
+void append(std::string& bytes, const std::string& text) {
+  for (std::size_t i = 0; i < kLengthBytes; ++i) bytes += static_cast<char>(text.size() >> 8 * i);
+  bytes += text;
+}
+
+// Empty: not a list.
+std::vector<std::string> textsOf(const std::string& bytes) {
+  std::vector<std::string> texts;
+  for (std::size_t at = 0; at != bytes.size();) {
+    if (bytes.size() - at < kLengthBytes) return {};
+    std::size_t length = 0;
+    for (std::size_t i = 0; i < kLengthBytes; ++i)
+      length |= static_cast<std::size_t>(static_cast<unsigned char>(bytes[at + i])) << 8 * i;
+    at += kLengthBytes;
+    if (bytes.size() - at < length) return {};
+    texts.push_back(bytes.substr(at, length));
+    at += length;
+  }
+  return texts;
+}
+
+template <class Number>
+bool parse(const std::string& text, Number& number) {
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+}
+
+constexpr std::size_t kFixedTexts = 4;
+
+}  // namespace
+
+std::string Introduction::pack() const {
+  std::string bytes;
+  append(bytes, process);
+  append(bytes, std::to_string(pid));
+  append(bytes, std::to_string(stateAt));
+  append(bytes, algorithm);
+  for (const auto& [setting, value] : same) {
+    append(bytes, setting);
+    append(bytes, value);
+  }
+  return bytes;
+}
+
+Result<Introduction> Introduction::unpack(const std::string& bytes) {
+  const std::vector<std::string> texts = textsOf(bytes);
+  Introduction rank;
+  if (texts.size() < kFixedTexts || texts.size() % 2 != 0 || texts[0].empty() || !parse(texts[1], rank.pid) ||
+      !parse(texts[2], rank.stateAt))
+    return Status(Code::remoteError, "it speaks as no rank of this version of the library does");
+  rank.process = texts[0];
+  rank.algorithm = texts[3];
+  for (std::size_t i = kFixedTexts; i < texts.size(); i += 2) rank.same.emplace_back(texts[i], texts[i + 1]);
+  return rank;
+}
+
+std::vector<std::pair<std::string, std::string>> sameOnAllRanks(const Settings& settings) {
+  return {
+      {"the library's version", std::to_string(TUTTI_VERSION_CODE)},
+      {"timeoutMs (TUTTI_TIMEOUT_MS)", std::to_string(settings.timeout.count())},
+      {"name", settings.name},
+  };
+}
+
+Status compareSettings(const std::vector<Introduction>& ranks) {
+  for (std::size_t s = 0; s < ranks[0].same.size(); ++s) {
+    std::map<std::string, std::vector<int>> byValue;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      const auto& same = ranks[rank].same;
+      const bool known = s < same.size() && same[s].first == ranks[0].same[s].first;
+      byValue[known ? fmt::format("'{}'", same[s].second) : "another list of settings"].push_back(
+          static_cast<int>(rank));
+    }
+    if (byValue.size() == 1) continue;
+    std::string text;
+    for (const auto& [value, own] : byValue)
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", rankList(own), value);
+    return Status(Code::invalidArgument,
+                  fmt::format("{} has to be the same on all ranks. {}", ranks[0].same[s].first, text));
+  }
+  return Status();
+}
+
+}  // namespace tutti

@@ -1,0 +1,21 @@
+// How ranks of several processes become a communicator.
+#pragma once
+
+#include <memory>
+
+#include "api/communicator.h"
+#include "api/settings.h"
+#include "base/status.h"
+#include "runtime/rendezvous/unique_id.h"
+
+namespace tutti {
+
+// A new id, whose ranks meet in this process.
+Result<UniqueId> makeId(const Settings& settings);
+
+// Waits for all ranks, at most settings.initTimeout. The same failure on all of them, as far as rendezvous.h
+// promises it.
+Result<std::unique_ptr<Communicator>> joinCommunicator(const UniqueId& id, int nranks, int rank,
+                                                       Settings settings);
+
+}  // namespace tutti

@@ -1,0 +1,38 @@
+// See rank_group.h.
+#include "api/rank_group.h"
+
+#include <thread>
+
+namespace tutti {
+namespace {
+
+LinkOptions linkOptionsFor(int nranks) {
+  LinkOptions options;
+  // Every pair of ranks has lines once it talks; many ranks have many pairs, and use lines for small messages
+  // only.
+  if (nranks > 16) options.lineBytes = 1024;
+  return options;
+}
+
+}  // namespace
+
+RankGroup::RankGroup(int nranksGiven, std::string text, const Settings& given, std::byte* memory,
+                     std::uint32_t process)
+    : nranks(nranksGiven),
+      label(std::move(text)),
+      settings(given),
+      linkOptions(linkOptionsFor(nranks)),
+      ranks(memory, nranks),
+      rollCall(ranks, process, label),
+      cores(ranks.cores(), nranks) {}
+
+// Each of them ends the piece that it works on (a megabyte at most), sees the poison word and keeps out.
+void RankGroup::awaitWindows(int rank) const {
+  for (int peer = 0; peer < nranks; ++peer) {
+    const WindowUse& use = ranks.windowUse(peer);
+    while (peer != rank && use.active.load(std::memory_order_seq_cst) != 0 && !isDead(peer))
+      std::this_thread::yield();
+  }
+}
+
+}  // namespace tutti
