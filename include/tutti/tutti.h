@@ -395,9 +395,10 @@ TUTTI_API tuttiResult_t tuttiGetUniqueId(tuttiUniqueId* uniqueId);
 
 /*
  * Joins a new communicator of nranks ranks as rank (0 <= rank < nranks), with default settings. Collective:
- * all nranks ranks call it with the same id, each from a thread or process of its own (several ranks of one
- * thread, inside a group: not built yet, tuttiNotSupported). All processes are on one host: they share a
- * kernel and a network namespace (today). On success *comm belongs to the caller, until tuttiCommDestroy or
+ * all nranks ranks call it with the same id, each from a thread or process of its own or, for several ranks
+ * of one thread, inside a group; then the handles are written by tuttiGroupEnd, all or none, before the
+ * group's calls begin. All processes are on one host: they share a kernel and a network namespace (today). On
+ * success *comm belongs to the caller, until tuttiCommDestroy or
  * tuttiCommAbort. tuttiTimeout when ranks are missing at initTimeoutMs (the text lists them),
  * tuttiInvalidArgument for a rank out of range, a rank taken twice, another nranks than the others', or
  * settings that differ where they must not; tuttiRemoteError when a rank or the process that made the id ends
@@ -413,7 +414,8 @@ TUTTI_API tuttiResult_t tuttiCommInitRankConfig(tuttiComm_t* comm, int nranks, t
 
 /*
  * Joins a new communicator by the caller's own all-gather in place of an id: for programs that have MPI, a
- * store or a launcher. allGather is called during the init only. Otherwise as tuttiCommInitRankConfig.
+ * store or a launcher. allGather is called during the init only. Not inside a group: tuttiInvalidUsage.
+ * Otherwise as tuttiCommInitRankConfig.
  */
 TUTTI_API tuttiResult_t tuttiCommInitCallback(tuttiComm_t* comm, int nranks, int rank,
                                               tuttiAllGatherCallback_t allGather, void* context,

@@ -11,25 +11,13 @@
 #include "api/group.h"
 #include "api/join.h"
 #include "api/local_group.h"
+#include "api/publish.h"
 
 namespace tutti {
 namespace {
 
 // Of one communicator over processes: its shared state has n * n entries for links.
 constexpr int kMostHostRanks = 1024;
-
-// Takes back the handles of an init that failed half-way.
-struct Handles {
-  std::vector<tuttiComm_t> made;
-  ~Handles() {
-    HandleTable& table = Process::get().handles();
-    for (const tuttiComm_t handle : made) {
-      table.acquire(handle);
-      table.retire(handle);
-      table.release(handle);
-    }
-  }
-};
 
 Result<Settings> settingsOf(const tuttiConfig_t* config) {
   auto settings = readSettings(config, [](const char* name) -> const char* { return std::getenv(name); });
@@ -71,16 +59,9 @@ Status initAll(tuttiComm_t* comms, int nranks, const int* devices, const tuttiCo
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (int rank = 0; rank < nranks; ++rank)
     communicators.push_back(std::make_unique<Communicator>(group.value(), rank));
-  Handles handles;
-  handles.made.reserve(static_cast<std::size_t>(nranks));
-  for (auto& communicator : communicators) {
-    const auto handle = process.handles().add(std::move(communicator));
-    if (!handle.isOk()) return handle.status();
-    handles.made.push_back(handle.value());
-  }
-  std::copy(handles.made.begin(), handles.made.end(), comms);
-  handles.made.clear();
-  return Status();
+  std::vector<tuttiComm_t*> places;
+  for (int rank = 0; rank < nranks; ++rank) places.push_back(comms + rank);
+  return publish(std::move(communicators), places);
 }
 
 // `idOf` gives the id once all that one rank can know is right.
@@ -92,20 +73,19 @@ Status initRank(tuttiComm_t* comm, int nranks, int rank, const tuttiConfig_t* co
                   fmt::format("nranks is {}; wanted: 1 to {}", nranks, kMostHostRanks));
   if (rank < 0 || rank >= nranks)
     return Status(Code::invalidArgument, fmt::format("rank is {}; wanted: 0 to {}", rank, nranks - 1));
-  if (Group::isOpenHere())
-    return Status(
-        Code::notSupported,
-        "making a communicator inside a group is not built yet: give each rank a thread of its own");
   const auto settings = settingsOf(config);
   if (!settings.isOk()) return settings.status();
   const auto id = idOf(settings.value());
   if (!id.isOk()) return id.status();
+  if (Group::isOpenHere()) {
+    Group::here().add({comm, id.value(), nranks, rank, settings.value(), Process::forks()});
+    return Status();
+  }
   auto communicator = joinCommunicator(id.value(), nranks, rank, settings.value());
   if (!communicator.isOk()) return communicator.status();
-  const auto handle = Process::get().handles().add(std::move(communicator).value());
-  if (!handle.isOk()) return handle.status();
-  *comm = handle.value();
-  return Status();
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  communicators.push_back(std::move(communicator).value());
+  return publish(std::move(communicators), std::span(&comm, 1));
 }
 
 using IdBytes = std::array<char, UniqueId::kBytes>;
@@ -223,6 +203,10 @@ tuttiResult_t tuttiCommInitCallback(tuttiComm_t* comm, int nranks, int rank,
                                     const tuttiConfig_t* config) {
   return tutti::countedInGroup(tutti::guarded(__func__, [&] {
     if (allGather == nullptr) return Status(Code::invalidArgument, "allGather is NULL");
+    if (tutti::Group::isOpenHere())
+      return Status(
+          Code::invalidUsage,
+          "tuttiCommInitCallback calls the program's all-gather at once and does not stand in a group");
     return tutti::initRank(comm, nranks, rank, config, [&](const tutti::Settings& settings) {
       return tutti::gatheredId(nranks, rank, settings, allGather, context);
     });

@@ -73,6 +73,11 @@ tuttiResult_t Group::close(const char* function) {
   if (group->refused_ != Code::ok)
     return fail(function, group->refused_,
                 group->refusal_.empty() ? kRefused : std::string_view(group->refusal_));
+  if (!group->inits_.empty()) {
+    // First, because calls of the same group may be what another rank's init waits behind.
+    const tuttiResult_t made = guarded(function, [&] { return runInits(group->inits_); });
+    if (made != tuttiSuccess) return made;
+  }
   return runGroup(function, group->calls_);
 }
 

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/boundary.h"
+#include "api/group_init.h"
 #include "api/group_run.h"
 
 namespace tutti {
@@ -27,6 +29,7 @@ class Group {
   bool holds(const Communicator& communicator) const;
   // Notes a call whose arguments were accepted.
   void add(PinnedCommunicator communicator, const CallRequest& request);
+  void add(NotedInit init) { inits_.push_back(std::move(init)); }
   // Notes that a call was refused, with the text of the thread's last error: the group will begin nothing.
   void refuse(tuttiResult_t result) noexcept;
 
@@ -43,6 +46,7 @@ class Group {
   bool threadEnds_ = false;
   Code refused_ = Code::ok;
   std::string refusal_;
+  std::vector<NotedInit> inits_;
   std::vector<NotedCall> calls_;
 };
 

@@ -171,18 +171,21 @@ Result<UniqueId> makeId(const Settings& settings) {
   return id;
 }
 
+void decline(const UniqueId& id, int nranks, int rank, const Status& why, const Settings& settings) {
+  declineRendezvous(id, rank, nranks, why, settings.initTimeout);
+}
+
 Result<std::unique_ptr<Communicator>> joinCommunicator(const UniqueId& id, int nranks, int rank,
-                                                       Settings settings) {
-  const auto deadline = settings.initTimeout;
+                                                       const Settings& settings) {
   const auto declined = [&](const Status& why) {
-    declineRendezvous(id, rank, nranks, why, deadline);
+    decline(id, nranks, rank, why, settings);
     return why;
   };
   const auto arena = Process::get().arena();
   if (!arena.isOk()) return declined(arena.status());
   const auto service = Process::get().service();
   if (!service.isOk()) return declined(service.status());
-  Joining joining(nranks, rank, std::move(settings), *arena.value(), *service.value());
+  Joining joining(nranks, rank, settings, *arena.value(), *service.value());
   if (const Status ready = joining.prepare(); !ready.isOk()) return declined(ready);
   TUTTI_TRY(joining.meet(id));
   return joining.finish(id);

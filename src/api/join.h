@@ -13,9 +13,12 @@ namespace tutti {
 // A new id, whose ranks meet in this process.
 Result<UniqueId> makeId(const Settings& settings);
 
+// For a rank that cannot join: its peers need not wait for it.
+void decline(const UniqueId& id, int nranks, int rank, const Status& why, const Settings& settings);
+
 // Waits for all ranks, at most settings.initTimeout. The same failure on all of them, as far as rendezvous.h
 // promises it.
 Result<std::unique_ptr<Communicator>> joinCommunicator(const UniqueId& id, int nranks, int rank,
-                                                       Settings settings);
+                                                       const Settings& settings);
 
 }  // namespace tutti

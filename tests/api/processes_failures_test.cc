@@ -400,6 +400,44 @@ TEST(Init, ByTheCallersAllGather) {
       "");
 }
 
+// Several ranks of one thread.
+TEST(Init, InAGroup) {
+  EXPECT_EQ(runProcesses(2,
+                         [](int process, const tuttiUniqueId& id) -> std::string {
+                           tuttiComm_t comms[3] = {};
+                           tuttiGroupStart();
+                           for (int i = 0; i < 3; ++i) {
+                             if (tuttiCommInitRank(&comms[i], 6, id, 3 * process + i) != tuttiSuccess)
+                               return tuttiGetLastError(nullptr);
+                             if (comms[i] != nullptr) return "before the end of the group";
+                           }
+                           if (tuttiGroupEnd() != tuttiSuccess) return tuttiGetLastError(nullptr);
+                           int values[3] = {1, 1, 1};
+                           tuttiGroupStart();
+                           for (int i = 0; i < 3; ++i)
+                             tuttiAllReduce(&values[i], &values[i], 1, tuttiInt32, tuttiSum, comms[i],
+                                            nullptr);
+                           if (tuttiGroupEnd() != tuttiSuccess) return tuttiGetLastError(nullptr);
+                           for (tuttiComm_t comm : comms) tuttiCommDestroy(comm);
+                           return values[0] == 6 && values[2] == 6 ? "" : "wrong";
+                         }),
+            "");
+}
+
+TEST(Init, InAGroupIsAllOrNothing) {
+  EXPECT_EQ(runProcesses(1,
+                         [](int, const tuttiUniqueId& id) -> std::string {
+                           tuttiComm_t comms[2] = {};
+                           tuttiGroupStart();
+                           tuttiCommInitRank(&comms[0], 2, id, 1);
+                           tuttiCommInitRank(&comms[1], 2, id, 1);  // the same rank twice
+                           if (tuttiGroupEnd() != tuttiInvalidArgument) return "no refusal";
+                           if (comms[0] != nullptr || comms[1] != nullptr) return "a handle was written";
+                           return has(tuttiGetLastError(nullptr), "rank 1") ? "" : tuttiGetLastError(nullptr);
+                         }),
+            "");
+}
+
 // Memory that others cannot reach is refused as a window, and used all the same.
 TEST(Register, OfMemoryThatIsNotShared) {
   EXPECT_EQ(runProcesses(

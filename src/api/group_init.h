@@ -1,0 +1,25 @@
+// The communicators that a group makes: several ranks of one thread join at its end, at the same time.
+#pragma once
+
+#include <vector>
+
+#include "api/settings.h"
+#include "runtime/rendezvous/unique_id.h"
+#include "tutti/tutti.h"
+
+namespace tutti {
+
+// A tuttiCommInitRank whose arguments were accepted.
+struct NotedInit {
+  tuttiComm_t* comm;
+  UniqueId id;
+  int nranks;
+  int rank;
+  Settings settings;
+  int forks;  // of this process when it was noted
+};
+
+// Joins for all and writes the handles; all or none. Answers the first failure.
+Status runInits(const std::vector<NotedInit>& inits);
+
+}  // namespace tutti
