@@ -1,0 +1,94 @@
+// Forks of processes that share communicators: a child disturbs nobody, hides nobody's death, and may use the library
+// anew.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+
+#include "tests/support/communicators.h"
+#include "tests/support/processes.h"
+
+namespace tutti {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A child of a fork has nothing of its parent's: it may end, its parent may die first, it may use the library anew.
+TEST(Fork, AChildDisturbsNobody) {
+  EXPECT_EQ(
+      runProcesses(2,
+                   [](int rank, const tuttiUniqueId& id) {
+                     return onCommunicator(2, rank, id, configOf(), [&](tuttiComm_t comm) -> std::string {
+                       for (int i = 0; i < 5; ++i) {
+                         const pid_t child = fork();
+                         if (child == 0) {
+                           tuttiComm_t own = nullptr;
+                           int value = 1;
+                           if (tuttiBarrier(comm, nullptr) != tuttiInvalidArgument) std::exit(1);
+                           if (tuttiCommInitAll(&own, 1, nullptr) != tuttiSuccess) std::exit(2);
+                           if (tuttiAllReduce(&value, &value, 1, tuttiInt32, tuttiSum, own, nullptr) !=
+                               tuttiSuccess)
+                             std::exit(3);
+                           std::exit(0);
+                         }
+                         if (tuttiBarrier(comm, nullptr) != tuttiSuccess) return tuttiGetLastError(comm);
+                         int status = 0;
+                         waitpid(child, &status, 0);
+                         if (status != 0) return "the child's status is " + std::to_string(status);
+                         if (std::system("exit 3") != 3 << 8) return "system()";
+                         if (tuttiBarrier(comm, nullptr) != tuttiSuccess) return tuttiGetLastError(comm);
+                       }
+                       return "";
+                     });
+                   }),
+      "");
+}
+
+TEST(Fork, AParentsDeathIsNotHiddenByItsChild) {
+  Processes processes(2, [](int rank, const tuttiUniqueId& id) -> std::string {
+    tuttiComm_t comm = nullptr;
+    if (tuttiCommInitRank(&comm, 2, id, rank) != tuttiSuccess) return tuttiGetLastError(nullptr);
+    tuttiBarrier(comm, nullptr);
+    if (rank == 1) {
+      // Nobody ends it with its parent; it ends by itself, and lets the test's pipes go.
+      if (fork() == 0) {
+        for (int descriptor = 3; descriptor < 200; ++descriptor) close(descriptor);
+        sleep(3);
+        _exit(0);
+      }
+      raise(SIGKILL);
+    }
+    const auto begin = Clock::now();
+    while (tuttiBarrier(comm, nullptr) == tuttiSuccess) continue;
+    const std::string text = tuttiGetLastError(comm);
+    if (Clock::now() - begin > std::chrono::seconds(2)) return "late: " + text;
+    return text.find("rank 1 is gone") != std::string::npos ? "" : text;
+  });
+  EXPECT_EQ(processes.wait(0).text, "");
+}
+
+// Between init and its first use a child may also be asked to join itself.
+TEST(Fork, AChildCanJoin) {
+  EXPECT_EQ(runProcesses(1,
+                         [](int, const tuttiUniqueId& id) -> std::string {
+                           tuttiComm_t comm = nullptr;
+                           if (tuttiCommInitRank(&comm, 1, id, 0) != tuttiSuccess)
+                             return tuttiGetLastError(nullptr);
+                           return runProcesses(2, [](int rank, const tuttiUniqueId& inner) {
+                             return onCommunicator(
+                                 2, rank, inner, configOf(), [](tuttiComm_t own) -> std::string {
+                                   int value = 1;
+                                   tuttiAllReduce(&value, &value, 1, tuttiInt32, tuttiSum, own, nullptr);
+                                   return value == 2 ? "" : tuttiGetLastError(own);
+                                 });
+                           });
+                         }),
+            "");
+}
+
+}  // namespace
+}  // namespace tutti
