@@ -55,6 +55,8 @@ Json jsonOf(const Options& options) {
   Json types = Json::array();
   for (tuttiDataType_t type : options.types) types.push_back(typeName(type));
   return {{"ranks", options.ranks},
+          {"processes", options.processes},
+          {"threads", options.threads},
           {"minBytes", options.minBytes},
           {"maxBytes", options.maxBytes},
           {"factor", options.factor ? Json(*options.factor) : Json(nullptr)},

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -21,7 +22,7 @@ namespace {
 
 // Everything as it was typed; empty: not given.
 struct Typed {
-  std::string threads = "2", minBytes, maxBytes, step, factor, iterations, warmups, check = "1";
+  std::string threads, minBytes, maxBytes, step, factor, iterations, warmups, check = "1";
   std::string type = "float", operation = "sum", root = "0", registered = "0", unalign = "0", timeout = "0";
   std::string algorithm, json;
   bool pin = false, plan = false;
@@ -124,7 +125,7 @@ void readRoots(const Typed& typed, bool relevant, Options* options) {
     char* end = nullptr;
     const long root = std::strtol(typed.root.c_str(), &end, 10);
     if (typed.root.empty() || *end != '\0' || root < 0 || root >= options->ranks) {
-      throw Nonsense{fmt::format("-r {}: expected a rank below {} (the number of ranks, -t), all or rotate",
+      throw Nonsense{fmt::format("-r {}: expected a rank below {} (the number of ranks), all or rotate",
                                  typed.root, options->ranks)};
     }
     options->roots = {static_cast<int>(root)};
@@ -157,10 +158,23 @@ void requireWritable(const std::string& path) {
   if (!reason.empty()) throw Nonsense{fmt::format("-J {}: cannot write there: {}", path, reason)};
 }
 
-Options checked(const Collective& collective, const Typed& typed) {
+void readRanks(const Typed& typed, int processes, Options* options) {
+  constexpr int kMostRanks = 1024;
+  options->processes = std::max(processes, 1);
+  options->threads = processes > 0 ? 1 : 2;
+  if (!typed.threads.empty())
+    options->threads = static_cast<int>(wholeNumber("-t", typed.threads, 1, kMostRanks));
+  if (options->threads > kMostRanks / options->processes) {
+    throw Nonsense{fmt::format("{} processes with {} ranks each (-t): expected at most {} ranks in all",
+                               options->processes, options->threads, kMostRanks)};
+  }
+  options->ranks = options->processes * options->threads;
+}
+
+Options checked(const Collective& collective, int processes, bool isFirst, const Typed& typed) {
   Options options{};
   options.program = fmt::format("{}_perf", collective.name);
-  options.ranks = static_cast<int>(wholeNumber("-t", typed.threads, 1, 1024));
+  readRanks(typed, processes, &options);
   readSizes(typed, &options);
   options.iterations = typed.iterations.empty() ? 0 : wholeNumber("-n", typed.iterations, 1, 1'000'000'000);
   options.warmups = typed.warmups.empty() ? -1 : wholeNumber("-w", typed.warmups, 0, 1'000'000'000);
@@ -179,7 +193,7 @@ Options checked(const Collective& collective, const Typed& typed) {
       collective.kind, typed.algorithm.empty() ? std::string_view(chosenByHand) : typed.algorithm);
   options.jsonPath = typed.json;
   readFlip(std::getenv("TUTTI_PERF_FLIP"), &options);
-  requireWritable(options.jsonPath);
+  if (isFirst) requireWritable(options.jsonPath);
   return options;
 }
 
@@ -215,6 +229,7 @@ std::string footer(const Collective& collective) {
       "\nExamples\n"
       "  {0} -b 8 -e 128M -f 4            from 8 bytes to 128 MiB, two ranks\n"
       "  {0} -t 4 -b 1M -e 1M -d all      every type, four ranks\n"
+      "  mpirun -n 4 {0} -b 8 -e 1M -f 4  four ranks, processes of one host (processes * -t ranks)\n"
       "  {0} -b 2M -e 64M -f 2 -R 1       registered memory: no copy through the library's slots\n"
       "  {0} -b 8 -e 1M -f 4 -J out.json  everything also as JSON, written when the run is over\n"
       "\nExit status\n"
@@ -227,7 +242,8 @@ std::string footer(const Collective& collective) {
 
 void declare(CLI::App* app, const Collective& collective, Typed* typed) {
   app->set_help_flag("-h,--help", "print this");
-  app->add_option("-t,--nthreads", typed->threads, "ranks, one thread each (default 2)")
+  app->add_option("-t,--nthreads", typed->threads,
+                  "ranks of a process, one thread each (default 2; 1 under mpirun)")
       ->type_name("N")
       ->group("Ranks");
   app->add_flag("--pin", typed->pin,
@@ -302,7 +318,7 @@ int usageError(const std::string& program, const std::string& text) {
   return kExitUsage;
 }
 
-ParsedOptions parseOptions(const Collective& collective, int argc, char** argv) {
+ParsedOptions parseOptions(const Collective& collective, int processes, bool isFirst, int argc, char** argv) {
   const std::string program = fmt::format("{}_perf", collective.name);
   Typed typed;
   CLI::App app(fmt::format("{}: {}", program, collective.about), program);
@@ -311,19 +327,16 @@ ParsedOptions parseOptions(const Collective& collective, int argc, char** argv) 
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    const std::string error = print(app.help());
-    if (error.empty()) return {std::nullopt, kExitOk};
-    complain(fmt::format("{}: {}\n", program, error));
-    return {std::nullopt, kExitFailure};
+    return {std::nullopt, app.help(), ""};
   } catch (const CLI::ParseError& error) {
-    return {std::nullopt, usageError(program, error.what())};
+    return {std::nullopt, "", error.what()};
   }
   try {
-    Options options = checked(collective, typed);
+    Options options = checked(collective, processes, isFirst, typed);
     options.command.assign(argv, argv + argc);
-    return {options, kExitOk};
+    return {options, "", ""};
   } catch (const Nonsense& nonsense) {
-    return {std::nullopt, usageError(program, nonsense.text)};
+    return {std::nullopt, "", nonsense.text};
   }
 }
 

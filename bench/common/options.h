@@ -27,7 +27,9 @@ struct Flip {
 
 struct Options {
   std::string program;
-  int ranks;
+  int processes;
+  int threads;  // ranks of each process
+  int ranks;    // processes * threads
   std::size_t minBytes, maxBytes;
   std::optional<double> factor;  // else stepBytes
   std::size_t stepBytes;
@@ -49,14 +51,16 @@ struct Options {
   std::vector<std::string> command;
 };
 
-// The options, or the status to leave with (help: kExitOk, nonsense: kExitUsage) after what had to be said
-// was printed.
+// The options, or what to leave with instead: the help, or a complaint.
 struct ParsedOptions {
   std::optional<Options> options;
-  int exitStatus;
+  std::string help;
+  std::string nonsense;
 };
 
-ParsedOptions parseOptions(const Collective& collective, int argc, char** argv);
+// processes: how many a launcher has started, 0 without a launcher. isFirst: of process 0, which alone writes
+// files.
+ParsedOptions parseOptions(const Collective& collective, int processes, bool isFirst, int argc, char** argv);
 
 // "all_reduce_perf: TEXT" and the way to --help, on standard error. Returns kExitUsage.
 int usageError(const std::string& program, const std::string& text);

@@ -4,18 +4,12 @@
 #include "output.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <stdexcept>
 #include <system_error>
 
 namespace tutti::bench {
 namespace {
-
-// A consequence of some other rank's failure rather than a cause.
-bool isConsequence(tuttiResult_t result) {
-  return result == tuttiRemoteError || result == tuttiBroken;
-}
 
 Outcome outcomeOfJob(const std::function<Outcome(int rank)>& job, int rank) {
   try {
@@ -29,11 +23,11 @@ Outcome outcomeOfJob(const std::function<Outcome(int rank)>& job, int rank) {
 
 // After the delegated constructor the object is whole: what throws here is followed by the destructor, which
 // ends the threads that there are.
-Ranks::Ranks(std::vector<tuttiComm_t> comms, std::vector<int> cpus) : Ranks(std::move(comms)) {
-  for (int rank = 0; rank < count(); rank++) {
-    const int cpu = cpus.empty() ? -1 : cpus[static_cast<std::size_t>(rank) % cpus.size()];
+Ranks::Ranks(Launch& launch, int threads)
+    : Ranks(launch, std::vector<tuttiComm_t>(static_cast<std::size_t>(threads))) {
+  for (int rank = first(); rank < first() + here(); rank++) {
     try {
-      threads_.emplace_back([this, rank, cpu] { serve(rank, cpu); });
+      threads_.emplace_back([this, rank] { serve(rank); });
     } catch (const std::system_error& error) {
       throw std::runtime_error(fmt::format(
           "no thread for rank {} of {}: {}; use fewer ranks (-t), or allow more threads and address "
@@ -59,31 +53,25 @@ Outcome Ranks::run(const std::function<Outcome(int rank)>& job) {
   std::unique_lock lock(mutex_);
   job_ = &job;
   jobNumber_++;
-  running_ = count();
+  running_ = here();
   first_.reset();
   changed_.notify_all();
   changed_.wait(lock, [&] { return running_ == 0; });
-  return first_;
+  return agreeOnOutcome(launch_, first_);
 }
 
-void Ranks::serve(int rank, int cpu) {
-  if (cpu >= 0) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(static_cast<std::size_t>(cpu), &set);
-    sched_setaffinity(0, sizeof(set), &set);  // the cpu comes from the process's own mask
-  }
+void Ranks::serve(int rank) {
   std::unique_lock lock(mutex_);
   for (long done = 0;; done++) {
     changed_.wait(lock, [&] { return ending_ || jobNumber_ > done; });
     if (ending_) return;
     const std::function<Outcome(int rank)>& job = *job_;
     lock.unlock();
-    const Outcome outcome = outcomeOfJob(job, rank);
-    tuttiComm_t& comm = comms_[static_cast<std::size_t>(rank)];
+    Outcome outcome = outcomeOfJob(job, rank);
+    if (outcome) outcome->atSeconds = monotonicSeconds();
+    tuttiComm_t& comm = comms_[at(rank)];
     lock.lock();
-    if (outcome && (!first_ || (isConsequence(first_->result) && !isConsequence(outcome->result))))
-      first_ = outcome;
+    if (outcome && (!first_ || isNearerToTheCause(*outcome, *first_))) first_ = outcome;
     if (outcome && comm != nullptr) {
       lock.unlock();
       tuttiCommAbort(comm);

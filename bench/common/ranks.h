@@ -1,13 +1,15 @@
-// The ranks of a run: one communicator and one thread each. A job runs on all of them at once; when one rank
-// fails, its communicator is aborted, so that the others leave their calls instead of waiting for it.
+// The ranks of this process: one communicator and one thread each. A job runs on all ranks of all processes at
+// once; when one rank fails, its communicator is aborted, so that the others leave their calls instead of waiting
+// for it.
 #pragma once
+
+#include "agreement.h"
 
 #include <tutti/tutti.h>
 
 #include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,35 +17,34 @@
 
 namespace tutti::bench {
 
-struct Failure {
-  int rank;
-  tuttiResult_t result;
-  std::string text;
-};
-
-// What a job answers: nothing when all went well.
-using Outcome = std::optional<Failure>;
-
 class Ranks {
  public:
-  // cpus: empty, or the CPU that each rank's thread is bound to. comms: one per rank, owned from now on.
-  // Throws std::runtime_error when the system makes no more threads.
-  Ranks(std::vector<tuttiComm_t> comms, std::vector<int> cpus);
+  // Threads for this process's ranks, as many in each process. Throws std::runtime_error when the system makes no
+  // more.
+  Ranks(Launch& launch, int threads);
   ~Ranks();
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
-  int count() const { return static_cast<int>(comms_.size()); }
-  tuttiComm_t comm(int rank) const { return comms_[static_cast<std::size_t>(rank)]; }
+  Launch& launch() const { return launch_; }
+  int count() const { return here() * launch_.processes(); }    // of all processes
+  int here() const { return static_cast<int>(comms_.size()); }  // of this process
+  int first() const { return launch_.process() * here(); }      // of this process; the others follow it
+  std::size_t at(int rank) const { return static_cast<std::size_t>(rank - first()); }  // among those here
 
-  // Runs job(rank) on every rank's thread, waits for all, and returns the failure that came first, if any.
-  // A job that throws has failed with tuttiSystemError.
+  // Of a rank of this process, nullptr without one. Whoever sets it hands it over.
+  tuttiComm_t comm(int rank) const { return comms_[at(rank)]; }
+  void setComm(int rank, tuttiComm_t comm) { comms_[at(rank)] = comm; }
+
+  // Collective over the processes: runs job(rank) on every rank's thread, waits for all, and returns the failure
+  // that came first, if any. A job that throws has failed with tuttiSystemError.
   Outcome run(const std::function<Outcome(int rank)>& job);
 
  private:
-  explicit Ranks(std::vector<tuttiComm_t> comms) : comms_(std::move(comms)) {}
-  void serve(int rank, int cpu);
+  Ranks(Launch& launch, std::vector<tuttiComm_t> comms) : launch_(launch), comms_(std::move(comms)) {}
+  void serve(int rank);
 
+  Launch& launch_;
   std::vector<tuttiComm_t> comms_;  // nullptr once aborted; each entry is its thread's during a job
   std::mutex mutex_;                // guards what follows
   std::condition_variable changed_;

@@ -2,7 +2,8 @@
 // tests), compare.
 #include "session.h"
 
-#include "machine.h"
+#include "communicators.h"
+#include "cpus.h"
 #include "number.h"
 #include "output.h"
 #include "verify.h"
@@ -15,10 +16,6 @@
 namespace tutti::bench {
 namespace {
 
-std::size_t at(int rank) {
-  return static_cast<std::size_t>(rank);
-}
-
 // The line and placement that a wrong element belongs to, for people.
 std::string labelOf(const Collective& collective, const Row& row, Placement placement) {
   std::string label = fmt::format("{} {} B {}", collective.name, row.sizeBytes, row.type);
@@ -29,11 +26,16 @@ std::string labelOf(const Collective& collective, const Row& row, Placement plac
 
 }  // namespace
 
-Session::Session(const Collective& collective, const Options& options, std::vector<tuttiComm_t> comms)
+Session::Session(const Collective& collective, const Options& options, Launch& launch)
     : collective_(collective),
       options_(options),
-      ranks_(std::move(comms), options.pin ? allowedCpus() : std::vector<int>{}),
-      buffers_(at(options.ranks)) {}
+      ranks_(launch, options.threads),
+      buffers_(static_cast<std::size_t>(options.threads)) {}
+
+Outcome Session::join() {
+  if (Outcome failed = makeCommunicators(ranks_, options_)) return failed;
+  return options_.pin ? bindThreads(ranks_) : std::nullopt;
+}
 
 TimingMethod Session::method() const {
   return hasRoot(collective_.kind) && !options_.rotateRoots ? TimingMethod::barrierAndMaximum
@@ -42,7 +44,7 @@ TimingMethod Session::method() const {
 
 Outcome Session::makeBuffers(std::size_t sendBytes, std::size_t recvBytes, std::size_t offset) {
   return ranks_.run([&](int rank) -> Outcome {
-    RankBuffers& mine = buffers_[at(rank)];
+    RankBuffers& mine = buffers_[ranks_.at(rank)];
     const tuttiComm_t comm = ranks_.comm(rank);
     std::string error;
     mine.send = Buffer::make(sendBytes, offset, options_.registerBuffers, &error);
@@ -59,8 +61,8 @@ Outcome Session::makeBuffers(std::size_t sendBytes, std::size_t recvBytes, std::
 }
 
 void Session::releaseBuffers() {
-  for (int rank = 0; rank < ranks_.count(); rank++) {
-    RankBuffers& mine = buffers_[at(rank)];
+  for (int rank = ranks_.first(); rank < ranks_.first() + ranks_.here(); rank++) {
+    RankBuffers& mine = buffers_[ranks_.at(rank)];
     if (mine.sendHandle != nullptr) tuttiCommDeregister(ranks_.comm(rank), mine.sendHandle);
     if (mine.recvHandle != nullptr) tuttiCommDeregister(ranks_.comm(rank), mine.recvHandle);
     mine = RankBuffers{};
@@ -68,7 +70,7 @@ void Session::releaseBuffers() {
 }
 
 Call Session::callOf(const Case& one, int rank) {
-  RankBuffers& mine = buffers_[at(rank)];
+  RankBuffers& mine = buffers_[ranks_.at(rank)];
   const std::size_t bytes = bytesOf(one.type);
   Call call{mine.send.data(), mine.recv.data(), one.layout.count, one.type,
             one.op,           one.layout.root,  ranks_.comm(rank)};
@@ -81,9 +83,9 @@ Call Session::callOf(const Case& one, int rank) {
 
 Outcome Session::measureCase(const Case& one, std::size_t sizeBytes, RowResult* result) {
   std::vector<Call> calls;
-  for (int rank = 0; rank < ranks_.count(); rank++) calls.push_back(callOf(one, rank));
+  for (int i = 0; i < ranks_.here(); i++) calls.push_back(callOf(one, ranks_.first() + i));
   const TimedCall timed = [&](int rank, long iteration) {
-    Call call = calls[at(rank)];
+    Call call = calls[ranks_.at(rank)];
     if (options_.rotateRoots) call.root = static_cast<int>(iteration % ranks_.count());
     return collective_.call(call);
   };
@@ -92,7 +94,8 @@ Outcome Session::measureCase(const Case& one, std::size_t sizeBytes, RowResult* 
   const double us = result->timing.medianUs;
   result->algbwGBps = us > 0 ? static_cast<double>(sizeBytes) / us / 1e3 : 0;
   result->busbwGBps = result->algbwGBps * collective_.busFactor(ranks_.count());
-  if (tuttiCommLastPlan(ranks_.comm(0), &result->plan) != tuttiSuccess) result->plan = TUTTI_PLAN_INIT;
+  if (tuttiCommLastPlan(ranks_.comm(ranks_.first()), &result->plan) != tuttiSuccess)
+    result->plan = TUTTI_PLAN_INIT;
   return std::nullopt;
 }
 
@@ -102,9 +105,9 @@ Outcome Session::checkCase(const Case& one, const std::string& label, RowResult*
   const Pattern pattern = hasOperation(collective_.kind) ? reducedPattern(nranks, one.type, one.op, seed_)
                                                          : copiedPattern(nranks, one.type, seed_);
   seed_++;
-  std::vector<WrongElements> wrong(at(nranks));
+  std::vector<WrongElements> wrong(buffers_.size());
   const Outcome failure = ranks_.run([&](int rank) -> Outcome {
-    RankBuffers& mine = buffers_[at(rank)];
+    RankBuffers& mine = buffers_[ranks_.at(rank)];
     const Content before = contentBefore(layout, pattern, rank);
     fill(mine.send, one.type, before.send);
     fill(mine.recv, one.type, before.recv);
@@ -117,16 +120,17 @@ Outcome Session::checkCase(const Case& one, const std::string& label, RowResult*
       element[options_.flip->bit / 8] ^= static_cast<unsigned char>(1u << options_.flip->bit % 8);
     }
     const Content after = contentAfter(layout, pattern, rank);
-    check(mine.recv, one.type, after.recv, recvBufferElements(layout), &wrong[at(rank)]);
-    check(mine.send, one.type, after.send, sendBufferElements(layout), &wrong[at(rank)]);
+    check(mine.recv, one.type, after.recv, recvBufferElements(layout), &wrong[ranks_.at(rank)]);
+    check(mine.send, one.type, after.send, sendBufferElements(layout), &wrong[ranks_.at(rank)]);
     return std::nullopt;
   });
   if (failure) return failure;
-  result->wrong = std::max(result->wrong, 0L);
-  for (int rank = 0; rank < nranks; rank++) {
-    result->wrong += static_cast<long>(wrong[at(rank)].total());
-    if (wrong[at(rank)].total() > 0) complain(describe(wrong[at(rank)], rank, label));
+  long wrongHere = 0;
+  for (std::size_t i = 0; i < wrong.size(); i++) {
+    wrongHere += static_cast<long>(wrong[i].total());
+    if (wrong[i].total() > 0) complain(describe(wrong[i], ranks_.first() + static_cast<int>(i), label));
   }
+  result->wrong = std::max(result->wrong, 0L) + agreeOnSum(ranks_.launch(), wrongHere);
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// A run in progress: the ranks with their buffers, and how one line of results comes about: time each
+// A run in progress: this process's ranks with their buffers, and how one line of results comes about: time each
 // placement, then run one checked call on fresh data.
 #pragma once
 
@@ -18,10 +18,13 @@ namespace tutti::bench {
 
 class Session {
  public:
-  // comms: one per rank, owned from now on.
-  Session(const Collective& collective, const Options& options, std::vector<tuttiComm_t> comms);
+  // Makes the threads of this process's ranks; throws as Ranks does.
+  Session(const Collective& collective, const Options& options, Launch& launch);
 
-  // Makes every rank's buffers: room for so many bytes each, beginning `offset` bytes after a page boundary.
+  // Collective over the processes, as all that follows: makes the communicator, then binds the threads if asked.
+  Outcome join();
+
+  // Makes the buffers of this process's ranks: room for so many bytes each, beginning `offset` bytes after a page boundary.
   Outcome makeBuffers(std::size_t sendBytes, std::size_t recvBytes, std::size_t offset);
   void releaseBuffers();
 

@@ -28,7 +28,7 @@ std::string planText(const tuttiPlan_t& plan) {
 
 }  // namespace
 
-void Table::head(const Options& options, const Machine& machine, TimingMethod method) {
+void Table::head(const Options& options, const Machine& machine, const CpuShare& cpus, TimingMethod method) {
   int version = 0;
   std::string text;
   tuttiGetVersion(&version);
@@ -38,9 +38,10 @@ void Table::head(const Options& options, const Machine& machine, TimingMethod me
   const std::string step = options.factor ? fmt::format("{}(factor)", *options.factor)
                                           : fmt::format("{}(bytes)", options.stepBytes);
   text += fmt::format(
-      "# nThread {} minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} validation: {} registered: "
+      "# nProcess {} nThread {} minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} validation: {} "
+      "registered: "
       "{}\n",
-      options.ranks, options.minBytes, options.maxBytes, step,
+      options.processes, options.threads, options.minBytes, options.maxBytes, step,
       options.warmups < 0 ? "auto" : std::to_string(options.warmups),
       options.iterations == 0 ? "auto" : std::to_string(options.iterations), options.check ? 1 : 0,
       options.registerBuffers ? 1 : 0);
@@ -48,9 +49,9 @@ void Table::head(const Options& options, const Machine& machine, TimingMethod me
       fmt::format("# timing: {}\n", method == TimingMethod::backToBack
                                         ? "calls back to back, the slowest rank, median of batches"
                                         : "a barrier before each call, its slowest rank, median of batches");
-  if (options.ranks > static_cast<int>(allowedCpus().size())) {
+  if (cpus.ranks > cpus.cpus) {
     text += fmt::format("# {} ranks share {} CPUs: times are those of an oversubscribed machine\n",
-                        options.ranks, allowedCpus().size());
+                        cpus.ranks, cpus.cpus);
   }
   if (!options.algorithm.empty()) text += fmt::format("# forced: {}\n", options.algorithm);
   text += "#\n";

@@ -2,6 +2,7 @@
 // one is lost, the rest is left out.
 #pragma once
 
+#include "cpus.h"
 #include "machine.h"
 #include "options.h"
 #include "row.h"
@@ -12,7 +13,7 @@ namespace tutti::bench {
 
 class Table {
  public:
-  void head(const Options& options, const Machine& machine, TimingMethod method);
+  void head(const Options& options, const Machine& machine, const CpuShare& cpus, TimingMethod method);
   void row(const Row& row, bool showPlan);
   void summary(const Summary& summary);
 

@@ -1,10 +1,12 @@
 // First call, warm-up, choice of the number of calls, batches. All ranks do the same number of calls, because
-// the main thread decides between jobs; in a batch a rank touches nothing but its own times.
+// the main threads decide between jobs, from times that all processes share; in a batch a rank touches nothing but
+// its own times.
 #include "timing.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <numeric>
 #include <vector>
 
 namespace tutti::bench {
@@ -28,20 +30,18 @@ class Batch {
 
   // Runs `calls` calls, the first numbered `first`, and writes the time of one.
   Outcome run(long first, long calls, double* us) {
-    elapsed_.assign(static_cast<std::size_t>(ranks_.count()), {});
+    elapsed_.assign(static_cast<std::size_t>(ranks_.here()), {});
     const Outcome failure = ranks_.run([&](int rank) {
       return method_ == TimingMethod::backToBack ? backToBack(rank, first, calls)
                                                  : oneByOne(rank, first, calls);
     });
     if (failure) return failure;
-    const std::size_t entries = elapsed_.front().size();
-    double sum = 0;
-    for (std::size_t i = 0; i < entries; i++) {
-      double slowest = 0;
-      for (const std::vector<double>& ofRank : elapsed_) slowest = std::max(slowest, ofRank[i]);
-      sum += slowest;
+    std::vector<double>& slowest = elapsed_.front();
+    for (const std::vector<double>& ofRank : elapsed_) {
+      for (std::size_t i = 0; i < slowest.size(); i++) slowest[i] = std::max(slowest[i], ofRank[i]);
     }
-    *us = sum / static_cast<double>(calls);
+    ranks_.launch().maximum(slowest.data(), slowest.size());
+    *us = std::accumulate(slowest.begin(), slowest.end(), 0.0) / static_cast<double>(calls);
     return std::nullopt;
   }
 
@@ -54,13 +54,13 @@ class Batch {
       const tuttiResult_t result = call_(rank, first + i);
       if (result != tuttiSuccess) return outcomeOf(result, rank, what_, comm);
     }
-    elapsed_[static_cast<std::size_t>(rank)].push_back(nowUs() - start);
+    elapsed_[ranks_.at(rank)].push_back(nowUs() - start);
     return std::nullopt;
   }
 
   Outcome oneByOne(int rank, long first, long calls) {
     const tuttiComm_t comm = ranks_.comm(rank);
-    std::vector<double>& times = elapsed_[static_cast<std::size_t>(rank)];
+    std::vector<double>& times = elapsed_[ranks_.at(rank)];
     times.resize(static_cast<std::size_t>(calls));
     for (long i = 0; i < calls; i++) {
       if (Outcome failed = outcomeOf(tuttiBarrier(comm, nullptr), rank, "tuttiBarrier", comm)) return failed;

@@ -4,6 +4,8 @@
 // Back to back (collectives in which every rank needs every other, and rotating roots): a barrier, then all
 // calls of the batch one after the other; elapsed / calls, the maximum over ranks.
 //
+// The maximum is taken over the ranks of all processes, after the batch.
+//
 // Barrier and maximum (a fixed root): ranks of a broadcast or reduce may leave early and run ahead into the
 // next call, which would count the pipelining of several calls as bandwidth of one. So every call follows a
 // barrier and is timed by itself on every rank; its time is the maximum over ranks, without the barrier.

@@ -39,7 +39,7 @@ Work planWork(const Collective& collective, const Options& options) {
   const std::size_t footprint = needed < 0x1p64L ? static_cast<std::size_t>(needed) : SIZE_MAX;
   if (footprint > available) {
     work.error = fmt::format(
-        "-e {} with -t {}: needs {:.1f} MiB for buffers, {:.1f} MiB are available; use smaller sizes "
+        "-e {} with {} ranks: needs {:.1f} MiB for buffers, {:.1f} MiB are available; use smaller sizes "
         "or fewer ranks",
         options.maxBytes, options.ranks, static_cast<double>(needed / 0x1p20L),
         static_cast<double>(available) / 0x1p20);
