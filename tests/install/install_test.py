@@ -89,7 +89,7 @@ def main():
         header = next(target.rglob('tutti.h'), target / 'missing').parent.parent
         tap.case('header_is_c11', header_stands_alone, target, 'cc', ['-std=c11', '-xc'], header)
         tap.case('header_is_cxx', header_stands_alone, target, 'c++', ['-std=c++11', '-xc++'], header)
-        for source in sorted((root / 'examples').glob('*.c')):
+        for source in sorted(set((root / 'examples').glob('*.c')) - set((root / 'examples').glob('*_mpi.c'))):
             tap.case(f'example_{source.stem}', example_runs, source, target, folder)
         tap.case('programs_are_installed', programs_are_installed, build, target)
         for program in sorted(target.rglob('*_perf')):
