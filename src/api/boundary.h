@@ -2,6 +2,8 @@
 // standard library inside. Nothing else throws or catches.
 #pragma once
 
+#include <pthread.h>
+
 #include <exception>
 #include <new>
 #include <string_view>
@@ -43,9 +45,22 @@ template <class Body>
   }
 }
 
+// A thread that is being cancelled ends after the call.
+class NoCancellation {
+ public:
+  NoCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NoCancellation() { pthread_setcancelstate(before_, nullptr); }
+  NoCancellation(const NoCancellation&) = delete;
+  NoCancellation& operator=(const NoCancellation&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
 // The same for a function without arguments that answers a Status.
 template <class Body>
 tuttiResult_t guarded(const char* function, Body&& body) noexcept {
+  const NoCancellation guard;
   return caught(function, [&] { return answer(function, body()); });
 }
 

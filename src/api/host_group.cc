@@ -49,7 +49,7 @@ std::shared_ptr<HostGroup> HostGroup::make(int nranks, std::string label, const 
   for (std::size_t p = 0; p < group->processes_.size(); ++p) {
     const std::shared_ptr<Peer>& peer = group->processes_[p].peer;
     if (peer == nullptr) continue;
-    peer->whenEnded([weak = std::weak_ptr(group), p] {
+    peer->whenEnded(group, [weak = std::weak_ptr(group), p] {
       if (const auto alive = weak.lock()) alive->processEnded(p);
     });
   }
@@ -87,7 +87,9 @@ void HostGroup::processEnded(std::size_t process) {
   const GroupProcess& ended = processes_[process];
   const bool hadLeft = std::all_of(ended.ranks.begin(), ended.ranks.end(),
                                    [this](int rank) { return ranks.board(rank).hasLeft(); });
-  if (!hadLeft) {
+  if (hadLeft) {
+    ranks.cause().forget(static_cast<std::uint32_t>(process));
+  } else {
     try {
       rollCall.breakAfterDeath(
           static_cast<std::uint32_t>(process),

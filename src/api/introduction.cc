@@ -74,6 +74,7 @@ std::vector<std::pair<std::string, std::string>> sameOnAllRanks(const Settings& 
   return {
       {"the library's version", std::to_string(TUTTI_VERSION_CODE)},
       {"timeoutMs (TUTTI_TIMEOUT_MS)", std::to_string(settings.timeout.count())},
+      {"wire (TUTTI_WIRE)", std::to_string(settings.wire)},
       {"name", settings.name},
   };
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -90,8 +91,12 @@ class Joining {
     };
     // From here on others may know of the state, so it stays, whatever comes of it.
     state_.keep();
-    TUTTI_TRY(joinRendezvous(id, rank_, nranks_, std::move(contribution_), take, settings_.initTimeout));
-    Process::get().awaitMeeting(id.job(), settings_.initTimeout);
+    const Status met =
+        joinRendezvous(id, rank_, nranks_, std::move(contribution_), take, settings_.initTimeout);
+    // A failure is told to the others within half a second, which a program that ended now would cut short.
+    constexpr std::chrono::milliseconds kTelling{500};
+    Process::get().awaitMeeting(id.job(), met.isOk() ? settings_.initTimeout : kTelling);
+    TUTTI_TRY(met);
     return compareSettings(ranks_);
   }
 

@@ -10,20 +10,21 @@ Peer::~Peer() {
 }
 
 void Peer::end() {
-  std::vector<std::function<void()>> listeners;
+  std::vector<Listener> listeners;
   {
     const std::lock_guard lock(mutex_);
     dead_.store(true, std::memory_order_release);
     listeners.swap(listeners_);
   }
-  for (const auto& listener : listeners) listener();
+  for (const Listener& listener : listeners) listener.ended();
 }
 
-void Peer::whenEnded(std::function<void()> ended) {
+void Peer::whenEnded(std::weak_ptr<void> owner, std::function<void()> ended) {
   {
     const std::lock_guard lock(mutex_);
     if (!isDead()) {
-      listeners_.push_back(std::move(ended));
+      std::erase_if(listeners_, [](const Listener& listener) { return listener.owner.expired(); });
+      listeners_.push_back({std::move(owner), std::move(ended)});
       return;
     }
   }

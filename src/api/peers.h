@@ -29,8 +29,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   bool isDead() const { return dead_.load(std::memory_order_acquire); }
 
   // `ended` runs once, on the service's thread, when the process has ended; now, if it has already. It must not
-  // throw. What it refers to is there, or it finds out that it is not.
-  void whenEnded(std::function<void()> ended);
+  // throw. It does not run once `owner` is gone, which it finds out by itself.
+  void whenEnded(std::weak_ptr<void> owner, std::function<void()> ended);
 
  private:
   friend class Peers;
@@ -42,7 +42,11 @@ class Peer : public std::enable_shared_from_this<Peer> {
   Service::WatchId watch_ = 0;
   std::atomic<bool> dead_{false};
   std::mutex mutex_;  // guards what follows
-  std::vector<std::function<void()>> listeners_;
+  struct Listener {
+    std::weak_ptr<void> owner;
+    std::function<void()> ended;
+  };
+  std::vector<Listener> listeners_;
 };
 
 class Peers {

@@ -85,6 +85,12 @@ void Process::awaitMeeting(const std::string& job, std::chrono::milliseconds dea
   };
   while (!isOver() && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
+  std::unique_ptr<RendezvousHost> over;  // gives its descriptors back
+  const std::lock_guard lock(mutex_);
+  const auto host = shared_->hosts.find(job);
+  if (host == shared_->hosts.end() || !host->second->isOver()) return;
+  over = std::move(host->second);
+  shared_->hosts.erase(host);
 }
 
 void Process::bury(std::shared_ptr<HostGroup> group) noexcept {
@@ -100,32 +106,36 @@ void Process::bury(std::shared_ptr<HostGroup> group) noexcept {
 
 // True: some are left.
 bool Process::sweep() noexcept {
-  std::vector<std::shared_ptr<HostGroup>> gone;  // ended without the lock: their peers may go with them
+  std::vector<std::shared_ptr<HostGroup>> all;  // swept and ended without the lock: it takes time
+  {
+    const std::lock_guard lock(mutex_);
+    all.swap(shared_->buried);
+  }
+  std::erase_if(all, [](const std::shared_ptr<HostGroup>& group) { return group->sweep(); });
   const std::lock_guard lock(mutex_);
-  std::erase_if(shared_->buried, [&](std::shared_ptr<HostGroup>& group) {
-    if (!group->sweep()) return false;
-    gone.push_back(std::move(group));
-    return true;
-  });
+  shared_->buried.insert(shared_->buried.end(), all.begin(), all.end());
   return !shared_->buried.empty();
 }
 
+// Without the lock where it takes time: a fork and the service thread want it, too.
 Result<void*> Process::allocate(std::size_t bytes) {
   void* pointer = nullptr;
-  const std::lock_guard lock(mutex_);
-  const auto arena = arenaLocked();
   if (bytes == 0) return pointer;
+  const auto arena = this->arena();
   if (arena.isOk()) {
     const auto offset = arena.value()->allocate(bytes);
-    if (!offset.isOk()) return offset.status();
-    pointer = arena.value()->base() + offset.value();
-    allocations_.emplace(pointer, offset.value());
-    return pointer;
+    if (offset.isOk()) {
+      pointer = arena.value()->base() + offset.value();
+      const std::lock_guard lock(mutex_);
+      allocations_.emplace(pointer, offset.value());
+      return pointer;
+    }
   }
-  // Without an arena it cannot be reached by other processes, but threads do not need that.
+  // Not in the arena it cannot be reached by other processes, but threads do not need that.
   auto memory = PageMemory::allocate(bytes);
   if (!memory.isOk()) return memory.status();
   pointer = memory.value().data();
+  const std::lock_guard lock(mutex_);
   allocations_.emplace(pointer, std::move(memory).value());
   return pointer;
 }
@@ -133,17 +143,20 @@ Result<void*> Process::allocate(std::size_t bytes) {
 Status Process::free(void* pointer) {
   if (pointer == nullptr) return Status();
   Allocation allocation;
-  const std::lock_guard lock(mutex_);
-  const auto found = allocations_.find(pointer);
-  if (found == allocations_.end())
-    return Status(Code::invalidArgument,
-                  fmt::format("{} is not memory of tuttiMemAlloc, or was freed before", pointer));
-  allocation = std::move(found->second);
-  allocations_.erase(found);
+  Arena* arena = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = allocations_.find(pointer);
+    if (found == allocations_.end())
+      return Status(Code::invalidArgument,
+                    fmt::format("{} is not memory of tuttiMemAlloc, or was freed before", pointer));
+    allocation = std::move(found->second);
+    allocations_.erase(found);
+    arena = shared_->arena.get();
+  }
   // A forked child may name memory of its parent's arena, which is not its own.
   const std::uint64_t* const offset = std::get_if<std::uint64_t>(&allocation);
-  if (offset != nullptr && shared_->arena != nullptr && shared_->arena->base() + *offset == pointer)
-    shared_->arena->free(*offset);
+  if (offset != nullptr && arena != nullptr && arena->base() + *offset == pointer) arena->free(*offset);
   return Status();
 }
 

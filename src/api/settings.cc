@@ -26,8 +26,7 @@ class Reader {
     int reproducible = 0;
     TUTTI_TRY(choice("reproducible", "TUTTI_REPRODUCIBLE", config_.reproducible, {"0", "1"}, reproducible));
     if (reproducible != 0) return notBuilt("reproducible 1 (TUTTI_REPRODUCIBLE)");
-    int wire = 0;
-    TUTTI_TRY(choice("wire", "TUTTI_WIRE", config_.wire, {"auto", "narrow", "wide"}, wire));
+    TUTTI_TRY(choice("wire", "TUTTI_WIRE", config_.wire, {"auto", "narrow", "wide"}, settings.wire));
     int blocking = 1;
     TUTTI_TRY(choice("blocking", nullptr, config_.blocking, {"0", "1"}, blocking));
     if (blocking == 0) return notBuilt("blocking 0");

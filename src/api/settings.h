@@ -16,6 +16,7 @@ struct Settings {
   std::chrono::milliseconds initTimeout{120 * 1000};
   ForcedAlgorithms forced;
   std::string algorithm;  // the same, as it was written
+  int wire = tuttiWireAuto;
   std::string name;
   std::uint64_t memoryBudget = ~std::uint64_t{0};
   int logLevel = tuttiLogWarning;

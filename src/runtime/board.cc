@@ -49,6 +49,10 @@ std::optional<CallDescriptor> Board::read(std::uint64_t sequence) const {
     call.registrations = static_cast<std::uint32_t>(loadAcquire(&line.words[3]));
     if (loadAcquire(&line.version) != version) continue;
     if (number != sequence + 1) return std::nullopt;
+    // No rank writes such a line; a stray write of a broken process may.
+    if ((packed & 0xff) >= kCollectives || (packed >> 8 & 0xff) >= kDataTypes ||
+        (packed >> 16 & 0xff) >= kOperations)
+      return std::nullopt;
     call.sequence = sequence;
     call.collective = static_cast<Collective>(packed & 0xff);
     call.type = static_cast<DataType>(packed >> 8 & 0xff);

@@ -23,6 +23,12 @@ class FirstCause {
   // place.
   void setAfterDeath(std::uint32_t dead, std::uint32_t process, const Status& cause) noexcept;
 
+  // For whoever knows that `dead` is dead and that nothing breaks by it: what it may have begun to set is nobody's.
+  void forget(std::uint32_t dead) noexcept {
+    std::uint64_t writer = claimOf(dead);
+    if (poison_.load() == 0) writer_.compare_exchange_strong(writer, kNobody);
+  }
+
   // Not zero once it is set: its code. Every wait polls it.
   const std::atomic<std::uint64_t>& poison() const { return poison_; }
 

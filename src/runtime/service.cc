@@ -96,7 +96,8 @@ Result<Service::WatchId> Service::watch(FileDescriptor pidfd, std::function<void
 
 void Service::forget(WatchId watch) {
   std::unique_lock lock(mutex_);
-  watches_.erase(watch);  // closing the descriptor takes it out of the epoll set
+  const auto found = watches_.find(watch);
+  if (found != watches_.end()) drop(found);
   if (std::this_thread::get_id() == thread_.get_id()) return;
   idle_.wait(lock, [&] { return running_ != watch; });
 }
@@ -110,6 +111,12 @@ void Service::repeat(std::function<bool()> work) {
   ring();
 }
 
+// Closing the descriptor would not take it out of the epoll set: other processes hold the same pidfd.
+void Service::drop(std::map<WatchId, Watch>::iterator watch) {
+  epoll_ctl(poll_.get(), EPOLL_CTL_DEL, watch->second.pidfd.get(), nullptr);
+  watches_.erase(watch);
+}
+
 void Service::processEnded(WatchId id) {
   std::function<void()> ended;
   {
@@ -117,7 +124,7 @@ void Service::processEnded(WatchId id) {
     const auto found = watches_.find(id);
     if (found == watches_.end()) return;
     ended = std::move(found->second.ended);
-    watches_.erase(found);
+    drop(found);
     running_ = id;
   }
   ended();

@@ -49,6 +49,7 @@ class Service {
   void run();
   void ring();
   void processEnded(WatchId watch);
+  void drop(std::map<WatchId, Watch>::iterator watch);
   void doWork();
 
   const int owner_;

@@ -17,6 +17,9 @@ struct WaitPolicy {
   std::chrono::milliseconds deadline{30 * 60 * 1000};
 };
 
+// Sleeps; a thread that is being cancelled does not end in it.
+void nap(std::chrono::microseconds time);
+
 class Watch {
  public:
   Watch(RollCall& rollCall, int rank, const WaitPolicy& policy)

@@ -212,6 +212,27 @@ TEST(Freezing, EndsAtTheDeadlineOnly) {
   EXPECT_TRUE(has(processes.wait(0).text, "did not complete within 1500 ms")) << "frozen for ever";
 }
 
+// The pidfd of a dead process must not keep the others' service threads busy, although a stopped one holds it too.
+TEST(Freezing, OfAThirdMakesNobodyBusy) {
+  Processes processes(3, [](int rank, const tuttiUniqueId& id) -> std::string {
+    tuttiComm_t comm = nullptr;
+    if (tuttiCommInitRank(&comm, 3, id, rank) != tuttiSuccess) return tuttiGetLastError(nullptr);
+    tuttiBarrier(comm, nullptr);
+    Processes::tell();
+    if (rank == 1) raise(SIGSTOP);
+    if (rank == 2) {
+      std::this_thread::sleep_for(200ms);
+      raise(SIGKILL);
+    }
+    std::this_thread::sleep_for(500ms);
+    const std::clock_t cpu = std::clock();
+    std::this_thread::sleep_for(1s);
+    const double busy = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
+    return busy < 0.1 ? "" : "idling took " + std::to_string(busy) + " s of a core";
+  });
+  EXPECT_EQ(processes.wait(0).text, "");
+}
+
 TEST(Mismatch, IsNamedOnAllRanks) {
   Processes processes(3, [](int rank, const tuttiUniqueId& id) -> std::string {
     tuttiComm_t comm = nullptr;
@@ -256,6 +277,25 @@ TEST(Init, NamesWhoIsMissing) {
     return tuttiGetLastError(nullptr);
   });
   EXPECT_TRUE(has(processes.wait(0).text, "ranks 1, 2")) << "not named";
+}
+
+// Also to ranks whose peer ends at once when it has been told.
+TEST(Init, TellsAllWhoIsMissing) {
+  for (int round = 0; round < 5; ++round) {
+    Processes processes(4, [](int rank, const tuttiUniqueId& id) -> std::string {
+      if (rank == 3) {
+        std::this_thread::sleep_for(2s);
+        return "";
+      }
+      tuttiConfig_t config = configOf();
+      config.initTimeoutMs = 200;
+      tuttiComm_t comm = nullptr;
+      if (tuttiCommInitRankConfig(&comm, 4, id, rank, &config) != tuttiTimeout)
+        return tuttiGetLastError(nullptr);
+      return has(tuttiGetLastError(nullptr), "rank 3") ? "" : tuttiGetLastError(nullptr);
+    });
+    for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(processes.wait(rank).text, "");
+  }
 }
 
 TEST(Init, NamesSettingsThatDiffer) {

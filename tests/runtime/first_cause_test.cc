@@ -44,6 +44,8 @@ TEST(FirstCause, OfAProcessThatDiedWhileSettingIt) {
   ASSERT_EQ(status, 0);
   cause->setAfterDeath(2, 0, Status(Code::remoteError, "2 is dead"));  // not the one that was setting it
   EXPECT_EQ(cause->poison().load(), 0u);
+  cause->forget(3);
+  EXPECT_TRUE(cause->claim(3));
   cause->setAfterDeath(3, 0, Status(Code::remoteError, "3 is dead"));
   EXPECT_EQ(cause->get().message(), "3 is dead");
   cause->setAfterDeath(3, 1, Status(Code::remoteError, "3 is dead, says another"));

@@ -57,6 +57,8 @@ Result<SharedMapping> SharedMapping::map(int descriptor, std::size_t bytes) {
   }
   giveBack(space, begin);
   giveBack(begin + bytes, end);
+  // Or the core of a process that crashes would be as large as all arenas, holes and all, and take as long.
+  madvise(begin, bytes, MADV_DONTDUMP);
   SharedMapping mapping;
   mapping.memory_ = {begin, bytes};
   return mapping;
