@@ -137,6 +137,22 @@ def pack_needs_a_build():
         assert pack.returncode == 1 and 'build with' in pack.stderr, f'status {pack.returncode}: {pack.stderr}'
 
 
+def pack_refuses_what_is_out_of_date():
+    with tempfile.TemporaryDirectory() as folder:
+        build = pathlib.Path(folder)
+        (build / 'build.ninja').write_text('rule link\n  command = cp $in $out\n  restat = 1\n'
+                                           'build tests/gpu/gpu_proof: link source\n')
+        program = build / 'tests' / 'gpu' / 'gpu_proof'
+        program.parent.mkdir(parents=True)
+        program.write_text('')
+        program.chmod(0o755)
+        (build / 'source').write_text('')
+        pack = subprocess.run([pathlib.Path(__file__).with_name('pack'), build, build / 'packed'], stderr=subprocess.PIPE,
+                              text=True)
+        assert pack.returncode == 1 and 'is out of date: ninja -C' in pack.stderr, f'{pack.returncode}: {pack.stderr}'
+        assert not (build / 'packed').exists()
+
+
 def planted_mistakes_are_found():
     good = "".join(f"ptxas info : Compiling entry function '{n}virtualRanks' for 'sm_90'\n"
                    "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
@@ -176,6 +192,7 @@ def main():
     tap.case('run_says_no_gpu', run_says_no_gpu, build)
     tap.case('packed_is_small_and_whole', packed_is_small_and_whole, build)
     tap.case('pack_needs_a_build', pack_needs_a_build)
+    tap.case('pack_refuses_what_is_out_of_date', pack_refuses_what_is_out_of_date)
     tap.case('planted_mistakes_are_found', planted_mistakes_are_found)
     tap.finish()
 

@@ -148,7 +148,7 @@ def all_pass():
     done = Done({}, tools='')
     done.expect(0)
     assert done.stage('racecheck')['notes'] == ['a note', 'ERROR SUMMARY: 0 errors'], done.stage('racecheck')
-    says(done.text, '== probe (at most 20 s)', 'stage smoke EAGER', 'stage smoke_small LAZY', '== bandwidth: passed in',
+    says(done.text, '== probe (at most 40 s)', 'stage smoke EAGER', 'stage smoke_small LAZY', '== bandwidth: passed in',
          '7 passed, 0 skipped, 0 failed')
 
 
@@ -208,7 +208,7 @@ def report_has_the_values():
     assert (report['passed'], report['failed'], report['skipped']) == (7, 0, 0)
     assert report['project']['version'][0].isdigit() and report['date'].endswith('+00:00')
     assert [stage['name'] for stage in report['stages']] == STAGES + SANITIZED
-    assert done.stage('probe')['facts']['memory, MiB'] == 7 and done.stage('probe')['limit'] == 20
+    assert done.stage('probe')['facts']['memory, MiB'] == 7 and done.stage('probe')['limit'] == 40
     assert done.stage('bandwidth')['tables'][0]['rows'][0] == ['f32', 1234.5678]
     says(done.md, 'Stand-in 1, driver 13.0, runtime 13.0', '7 passed, 0 skipped, 0 failed.', '| probe | passed |',
          '### Rates', '| type | GB/s |', '| f32 | 1235 |', '| a\\|b | 2 |', '| memory, MiB | 7 |', '- a note')
