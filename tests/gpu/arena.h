@@ -25,7 +25,8 @@ class Arena {
   Arena(std::byte* host, std::byte* device, std::size_t capacity)
       : host_(host), device_(device), capacity_(capacity) {}
 
-  // `count` objects, `skew` bytes behind a multiple of 128; bytes hold what guards hold. Ends the program where there is no room.
+  // `count` objects, `skew` bytes behind a multiple of 128; bytes hold what guards hold. Ends the program where
+  // there is no room.
   template <class T>
   Placed<T> place(std::size_t count, std::size_t skew = 0) {
     const std::size_t offset = (used_ + kGuardBytes + 127) / 128 * 128 + skew;

@@ -1,3 +1,4 @@
+// See bandwidth_operands.h.
 #include "tests/gpu/bandwidth_operands.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See device.h.
 #include "tests/gpu/device.h"
 
 #include <algorithm>

@@ -166,6 +166,10 @@ class Worker {
     };
     own.calls = ran.ncalls;
     if (!ran.failure.empty()) count({ran.failure});
+    if (!ran.isBack) {
+      add(own);
+      return false;
+    }
     if (!runOnHost(wanted_)) count({"the golden results did not come to their end"});
     for (std::size_t c = 0; c < ran.ncalls; ++c) {
       own.callsAsWords += calls_[c].call.format == MailboxFormat::words ? 1 : 0;

@@ -17,6 +17,7 @@ namespace tutti::cuda {
 struct MatrixRun {
   std::size_t ncalls = 0;  // that were run
   std::string failure;     // what went wrong, or nothing
+  bool isBack = true;      // false: the bytes could not be brought back, and of the calls nothing is known
 };
 
 // Runs placed calls. One thread at a time, the one that made it.

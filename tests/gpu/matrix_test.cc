@@ -106,6 +106,30 @@ TEST_F(Mistakes, ALaneThatDidNotEnd) {
   EXPECT_EQ(result.nbroken, 1u);
 }
 
+TEST_F(Mistakes, ALaneThatMetAMessageOfAnotherCall) {
+  const MatrixResult result =
+      with([](const auto& calls, auto*) { calls.front().outcomes[0].suspicious = true; });
+  EXPECT_EQ(result.wrong, 1u);
+  ASSERT_EQ(result.faults.size(), 1u);
+  EXPECT_NE(result.faults[0].find("met a message of another call"), std::string::npos) << result.faults[0];
+}
+
+// Of calls whose results cannot be seen only that is told.
+class UnreadableTarget : public EmulatedTarget {
+ public:
+  MatrixRun run(std::size_t, const std::vector<PlacedCall>& calls) override {
+    return {calls.size(), "copy from the device: gone", false};
+  }
+};
+
+TEST(Matrix, SaysOnlyThatNothingCameBack) {
+  const MatrixResult result =
+      runMatrix({{2}, {}, {7}, {}}, 1, [] { return std::make_unique<UnreadableTarget>(); });
+  EXPECT_EQ(result.nbroken, kMostBrokenBatches);
+  EXPECT_EQ(result.wrong, kMostBrokenBatches);
+  EXPECT_EQ(result.faults, std::vector<std::string>(kMostBrokenBatches, "copy from the device: gone"));
+}
+
 // A target on which every call hangs is left alone soon.
 class HangingTarget : public EmulatedTarget {
  public:

@@ -1,3 +1,4 @@
+// See report.h.
 #include "tests/gpu/report.h"
 
 #include <fmt/core.h>

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -137,7 +138,7 @@ class Latency {
     // Words are staged in shared memory: a message of each link, in and out.
     const auto nends = 2 * static_cast<std::size_t>(c.nranks - 1);
     if (c.format == MailboxFormat::words && nends * c.bytes > static_cast<std::size_t>(sharedBytes_))
-      return std::nullopt;
+      return leftOut(c);
     const auto memory = DeviceArena::make(report_, roomFor(c));
     if (memory == nullptr) return failed();
     VirtualCommunicator communicator(memory->arena(), c.nranks, kSlots, slotBytesOf(c));
@@ -147,7 +148,7 @@ class Latency {
     if (!communicator.serves(call)) return std::nullopt;
     PlacedCall placed = communicator.place(call);
     const VirtualRanks launch = launchOf(placed, {kMostBlockThreads, 500'000'000});
-    if (launch.workspaceBytes > static_cast<std::size_t>(sharedBytes_)) return std::nullopt;
+    if (launch.workspaceBytes > static_cast<std::size_t>(sharedBytes_)) return leftOut(c);
     if (launch.nranks * launch.nlanes > static_cast<unsigned>(nprocessors_)) {
       report_.note(fmt::format("left out: {}, more lanes than multiprocessors", describe(call)));
       return std::nullopt;
@@ -177,7 +178,22 @@ class Latency {
       calls.push_back((many - few.back()) / (manyCalls - size_.fewCalls));
     }
     const double perCall = median(calls);
+    if (perCall <= 0 || median(few) <= 0) {
+      report_.fault(fmt::format("{}: a call took {:g} microseconds, a launch of {} took {:g}",
+                                describe(placed.call), perCall, size_.fewCalls, median(few)));
+      return std::nullopt;
+    }
     return Times{perCall, median(few) - perCall * size_.fewCalls};
+  }
+
+  // Sizes rise, so one note says it of all that follow.
+  std::optional<Times> leftOut(const Case& c) {
+    if (doNotFit_.insert({c.nranks, nameOf(c)}).second)
+      report_.note(fmt::format(
+          "left out: {} of {} ranks from {} bytes on, whose workspace is more than the {} bytes of shared "
+          "memory that a block may have",
+          nameOf(c), c.nranks, c.bytes, sharedBytes_));
+    return std::nullopt;
   }
 
   std::optional<Times> failed() {
@@ -248,6 +264,7 @@ class Latency {
   bool broken_ = false;
   std::map<int, double> asSlots_;  // by ranks, of kAimBytes
   std::map<int, double> asWords_;
+  std::set<std::pair<int, std::string>> doNotFit_;  // ranks and names of cases that are too large by now
 };
 
 }  // namespace
@@ -260,7 +277,7 @@ void latency(Report& report) {
 }
 
 void latencySmall(Report& report) {
-  Latency(report, {{2, 4}, {8, kAimBytes}, {}, 3, 1, 2, 2}).run();
+  Latency(report, {{2, 4}, {8, kAimBytes, 128 * std::size_t{1024}}, {}, 3, 1, 2, 2}).run();
 }
 
 }  // namespace tutti::cuda

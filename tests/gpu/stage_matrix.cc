@@ -72,6 +72,7 @@ class DeviceTarget : public MatrixTarget {
     }
     const std::string failure =
         failureOf(copy(host(), device(), used, cudaMemcpyDeviceToHost), "copy from the device");
+    ran.isBack = failure.empty();
     if (ran.failure.empty()) ran.failure = failure;
     return ran;
   }

@@ -1,5 +1,8 @@
 // Every algorithm of the cooperative form, and reduceCopy of all types and operations against the host's bits, with
-// few sizes: whether anything is wrong at all.
+// few sizes: whether anything is wrong at all. And one call that cannot end, which the deadline has to end.
+#include <fmt/core.h>
+
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -16,12 +19,21 @@
 namespace tutti::cuda {
 namespace {
 
+// Operands of reduceCopy.
+struct Shape {
+  int nsources;
+  int ndestinations;
+  Form to = Form::result;
+};
+
 struct Size {
   int nranks;
   std::vector<std::uint64_t> counts;
-  std::vector<int> noperands;
+  std::vector<Shape> shapes;
   std::vector<DataType> types;
-  BlockSize block;  // of the cooperative form
+  BlockSize block;             // of the cooperative form
+  std::uint64_t hangNs;        // the patience of lanes that are to hang
+  double mostHangSeconds = 1;  // until they have ended
 };
 
 // Every collective, and as words too where they may carry it.
@@ -79,53 +91,120 @@ void runCollectives(Report& report, const Size& size, Algorithm algorithm) {
   report.row({nameOf(algorithm), size.nranks, nlaunched, nwords, report.nfaults() - before});
 }
 
+// The lanes of a call that cannot end, on links of its own. Whether the deadline ended it, and as a hang.
+bool endsHang(Report& report, const Size& size, MailboxFormat format) {
+  const auto memory = DeviceArena::make(report, std::size_t{4} << 20);
+  if (memory == nullptr) return false;
+  VirtualCommunicator communicator(memory->arena(), size.nranks, 4, 4096);
+  VirtualCall call{Collective::allReduce, Algorithm::oneShot, 100};
+  call.format = format;
+  const PlacedCall placed = communicator.place(call);
+  placed.calls[size.nranks - 1].tag ^= 0x5a5a;  // another call than its peers make
+  const std::string what = "a hang: " + describe(call);
+  const BlockSize block{size.block.nthreads, size.hangNs};
+  if (!memory->upload()) return false;
+  const auto begin = std::chrono::steady_clock::now();
+  if (!launched(report, launchVirtualRanks(launchOf(placed, block), nullptr), what) ||
+      !succeeds(report, cudaDeviceSynchronize(), what))
+    return false;
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (!memory->download()) return false;
+  const std::size_t before = report.nfaults();
+  int ndone = 0;
+  int nsuspicious = 0;
+  for (std::size_t i = 0; i < placed.hasLane.size(); ++i) {
+    if (!placed.hasLane[i]) continue;
+    ndone += placed.outcomes[i].done ? 1 : 0;
+    nsuspicious += placed.outcomes[i].suspicious ? 1 : 0;
+  }
+  if (ndone != 0) report.fault(fmt::format("{}: {} lanes say that they are done", what, ndone));
+  if (nsuspicious == 0) report.fault(what + ": no lane met a message of another call");
+  if (seconds.count() >= size.mostHangSeconds)
+    report.fault(fmt::format("{}: it took {:.3f} s, with a patience of {} ms", what, seconds.count(),
+                             size.hangNs / 1'000'000));
+  if (!memory->arena().areGuardsUntouched()) report.fault(what + ": bytes between the buffers were written");
+  return report.nfaults() == before;
+}
+
+void runHangs(Report& report, const Size& size) {
+  bool ended = true;
+  for (MailboxFormat format : {MailboxFormat::slots, MailboxFormat::words})
+    ended = endsHang(report, size, format) && ended;
+  report.fact("a hang is ended by the deadline", ended ? "yes" : "no");
+}
+
 struct ReduceCopyCase {
   DataType type;
   Operation operation;
   std::uint64_t count;
-  int noperands;
-  std::size_t skew;  // of the destinations and of every other source, in elements
+  Shape shape;
+  // Bytes that operands lie behind a multiple of 128: every other source, and all others.
+  std::size_t evenSkew;
+  std::size_t skew;
 };
 
 // The kernel of its own, against the host's.
 void runReduceCopy(Report& report, const ReduceCopyCase& c, std::mt19937_64& random) {
   const std::size_t size = bytesOf(c.type);
   const std::size_t bytes = c.count * size;
-  const auto noperands = static_cast<std::size_t>(c.noperands);
-  const std::string what = std::string("reduceCopy ") + nameOf(c.type) + " " + nameOf(c.operation) + ", " +
-                           std::to_string(c.count) + " elements, " + std::to_string(c.noperands) +
-                           " operands, askew by " + std::to_string(c.skew);
-  const auto memory = DeviceArena::make(report, 2 * noperands * (bytes + 512) + 512);
+  const int noperands = c.shape.nsources + c.shape.ndestinations;
+  const std::string what =
+      fmt::format("reduceCopy {} {}, {} elements, {} to {}{}, bytes askew: {} and {}", nameOf(c.type),
+                  nameOf(c.operation), c.count, c.shape.nsources, c.shape.ndestinations,
+                  c.shape.to == Form::raw ? " as they are" : "", c.evenSkew, c.skew);
+  const auto memory = DeviceArena::make(report, static_cast<unsigned>(noperands) * (bytes + 512) + 512);
   if (memory == nullptr) return;
   Arena& arena = memory->arena();
   ReduceCopyCall call{};
   call.reduction = {c.type, c.operation, 3};
   call.count = c.count;
-  call.nsources = c.noperands;
-  call.ndestinations = c.noperands;
+  call.nsources = c.shape.nsources;
+  call.ndestinations = c.shape.ndestinations;
   std::vector<Source> sources;
-  std::vector<Destination> expected;
-  std::vector<const std::byte*> got;
-  std::vector<std::vector<std::byte>> memories(noperands, std::vector<std::byte>(bytes));
-  for (std::size_t k = 0; k < noperands; ++k) {
-    const auto source = arena.place<std::byte>(bytes, k % 2 == 1 ? c.skew * size : 0);
-    const auto destination = arena.place<std::byte>(bytes, c.skew * size);
+  for (int k = 0; k < call.nsources; ++k) {
+    const auto source = arena.place<std::byte>(bytes, k % 2 == 0 ? c.evenSkew : c.skew);
     fillFinite(random, source.host, bytes, size);
     sources.push_back({source.host, Form::raw});
-    expected.push_back({memories[k].data(), Form::result});
-    got.push_back(destination.host);
     call.sources[k] = {source.device, Form::raw};
-    call.destinations[k] = {destination.device, Form::result};
   }
-  tutti::reduceCopy(call.reduction, sources.data(), c.noperands, expected.data(), c.noperands, c.count);
+  std::vector<std::byte> expected(bytes);
+  std::vector<const std::byte*> got;
+  for (int k = 0; k < call.ndestinations; ++k) {
+    const auto destination = arena.place<std::byte>(bytes, c.skew);
+    got.push_back(destination.host);
+    call.destinations[k] = {destination.device, c.shape.to};
+  }
+  const Destination golden{expected.data(), c.shape.to};
+  tutti::reduceCopy(call.reduction, sources.data(), call.nsources, &golden, 1, c.count);
   if (!memory->upload() || !launched(report, launchReduceCopy(call, 0, nullptr), what) ||
       !succeeds(report, cudaDeviceSynchronize(), what) || !memory->download())
     return;
   bool same = true;
-  for (std::size_t k = 0; k < noperands; ++k)
-    same = same && std::memcmp(got[k], memories[k].data(), bytes) == 0;
+  for (const std::byte* destination : got)
+    same = same && std::memcmp(destination, expected.data(), bytes) == 0;
   if (!same) report.fault(what + ": other bits than the host's");
   if (!arena.areGuardsUntouched()) report.fault(what + ": bytes between the buffers were written");
+}
+
+// Every access that the kernel has: all operands on multiples of 16 bytes, all with the same head before one, askew to
+// each other by an element and by a byte.
+int runReduceCopies(Report& report, const Size& size, DataType type) {
+  std::mt19937_64 random(static_cast<unsigned>(type));
+  const std::size_t element = bytesOf(type);
+  int launches = 0;
+  for (int o = 0; o < kOperations; ++o) {
+    const auto operation = static_cast<Operation>(o);
+    for (std::uint64_t count : size.counts) {
+      for (const Shape& shape : size.shapes) {
+        runReduceCopy(report, {type, operation, count, shape, 0, 0}, random);
+        runReduceCopy(report, {type, operation, count, shape, element, element}, random);
+        runReduceCopy(report, {type, operation, count, shape, 0, element}, random);
+        if (element > 1) runReduceCopy(report, {type, operation, count, shape, 0, 1}, random);
+        launches += element > 1 ? 4 : 3;
+      }
+    }
+  }
+  return launches;
 }
 
 void run(Report& report, const Size& size) {
@@ -134,21 +213,11 @@ void run(Report& report, const Size& size) {
     const auto algorithm = static_cast<Algorithm>(a);
     if (algorithm != Algorithm::none) runCollectives(report, size, algorithm);
   }
+  runHangs(report, size);
   report.table("reduceCopy against the host", {"type", "launches", "faults"});
   for (DataType type : size.types) {
-    std::mt19937_64 random(static_cast<unsigned>(type));
     const std::size_t before = report.nfaults();
-    int launches = 0;
-    for (int operation = 0; operation < kOperations; ++operation) {
-      for (std::uint64_t count : size.counts) {
-        for (int noperands : size.noperands) {
-          for (std::size_t skew : {0, 1}) {
-            runReduceCopy(report, {type, static_cast<Operation>(operation), count, noperands, skew}, random);
-            ++launches;
-          }
-        }
-      }
-    }
+    const int launches = runReduceCopies(report, size, type);
     report.row({nameOf(type), launches, report.nfaults() - before});
   }
 }
@@ -158,11 +227,19 @@ void run(Report& report, const Size& size) {
 void smoke(Report& report) {
   std::vector<DataType> types;
   for (int type = 0; type < kDataTypes; ++type) types.push_back(static_cast<DataType>(type));
-  run(report, {4, {1, 7, 1023, 65539}, {1, 2, 8}, types, {}});
+  const std::vector<Shape> shapes = {{1, 1}, {2, 2}, {8, 8}, {8, 1}, {1, 8}, {1, 8, Form::raw}};
+  run(report, {4, {1, 7, 1023, 65539}, shapes, types, {}, 20'000'000});
 }
 
 void smokeSmall(Report& report) {
-  run(report, {2, {1, 1023}, {1, 3}, {DataType::i64, DataType::f32, DataType::bf16}, kSanitizedBlock});
+  const std::vector<Shape> shapes = {{3, 3}, {8, 1}, {1, 8}, {1, 8, Form::raw}};
+  run(report, {2,
+               {1, 1023},
+               shapes,
+               {DataType::i64, DataType::f32, DataType::bf16},
+               kSanitizedBlock,
+               200'000'000,
+               3});
 }
 
 }  // namespace tutti::cuda

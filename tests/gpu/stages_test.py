@@ -47,7 +47,9 @@ def probe_passes():
 
 
 def smoke_passes():
-    collectives, reduce_copy = passes('smoke_small')['tables']
+    found = passes('smoke_small')
+    collectives, reduce_copy = found['tables']
+    assert found['facts'] == {'a hang is ended by the deadline': 'yes'}, found['facts']
     assert [row[0] for row in collectives['rows']][:2] == ['ring', 'one-shot'], collectives
     assert len(collectives['rows']) == 9 and all(row[2] > 0 and row[4] == 0 for row in collectives['rows']), collectives
     assert sum(row[3] for row in collectives['rows']) > 0, collectives
@@ -71,7 +73,10 @@ def latency_passes():
     wanted = []
     for ranks in (2, 4):
         wanted += [(ranks, 8, name) for name in ['launch', *algorithms]] + [(ranks, 1024, name) for name in algorithms]
+        wanted += [(ranks, 131072, name) for name in algorithms if name != 'one-shot as words']
     assert [(row['ranks'], row['bytes'], row['algorithm']) for row in rows] == wanted, rows
+    left_out = [note for note in found['notes'] if note.startswith('left out: one-shot as words of ')]
+    assert len(left_out) == 2 and all(' from 131072 bytes on' in note for note in left_out), found['notes']
     rows = [dict(zip(aims['columns'], row)) for row in aims['rows']]
     assert [row['ranks'] for row in rows] == [2, 4], rows
     for row in rows:
@@ -109,7 +114,7 @@ def bandwidth_leaves_out_what_has_no_room():
 
 
 def a_wrong_bit_is_found():
-    for name, nfaults in (('probe', 1), ('smoke_small', 190), ('bandwidth_small', 14)):
+    for name, nfaults in (('probe', 1), ('smoke_small', 550), ('bandwidth_small', 14)):
         status, text, found = stage(name, plays='wrong')
         assert status == 1 and found['nfaults'] == nfaults, text
         assert len(found['faults']) == min(nfaults, MOST_KEPT), found
@@ -137,6 +142,25 @@ def a_hang_is_found():
     # Nothing is launched after it on the same links.
     assert [row[2] for row in found['tables'][0]['rows']] == [1] * 9, text
     assert status == 1 and re.search(r'waits at step 0 of round 0 after 0 of \d+ steps', found['faults'][0]), text
+    assert found['facts'] == {'a hang is ended by the deadline': 'no'}, text
+
+
+def a_late_deadline_is_found():
+    status, text, found = stage('smoke_small', plays='late')
+    assert status == 1 and found['nfaults'] == 2 and all('a hang: ' in f and 'it took' in f for f in found['faults']), text
+    assert found['facts'] == {'a hang is ended by the deadline': 'no'}, text
+
+
+def a_clock_that_stands_is_found():
+    status, text, found = stage('latency_small', plays='still')
+    assert status == 1 and found['nfaults'] == 28 and found['tables'][0]['rows'] == [], text
+    assert all('a call took 0 microseconds' in fault for fault in found['faults']), text
+
+
+def only_that_nothing_came_back_is_told():
+    status, text, found = stage('matrix_small', plays='unreadable')
+    assert status == 1 and 3 <= found['nfaults'] <= 4, text     # of two threads
+    assert all('cudaErrorUnknown' in fault for fault in found['faults']), text
 
 
 def a_stage_in_which_everything_hangs_ends_soon():
@@ -171,13 +195,14 @@ def run_makes_one_report():
         text = (build / 'gpu-report' / 'report.md').read_text()
     assert done.returncode == 0, done.stdout
     assert report['machine']['device'] == 'stand-in' and report['failed'] == 0, report['machine']
-    for part in ('stand-in, driver', '| smoke | passed |', '### reduceCopy against the host', '| bf16 | 40 | 0 |'):
+    for part in ('stand-in, driver', '| smoke | passed |', '### reduceCopy against the host', '| bf16 | 160 | 0 |'):
         assert part in text, f'{part} not in:\n{text}'
 
 
 for case in (probe_passes, smoke_passes, matrix_passes, bandwidth_passes, bandwidth_leaves_out_what_has_no_room,
              latency_passes, a_wrong_bit_is_found, a_wrong_bit_of_a_collective_is_found, a_lost_device_is_found,
-             a_hang_is_found, a_stage_in_which_everything_hangs_ends_soon, usage_is_told,
+             a_hang_is_found, a_late_deadline_is_found, a_clock_that_stands_is_found,
+             only_that_nothing_came_back_is_told, a_stage_in_which_everything_hangs_ends_soon, usage_is_told,
              a_file_that_cannot_be_written, run_makes_one_report):
     tap.case(case.__name__, case)
 tap.finish()

@@ -1,13 +1,16 @@
 // A device that the host plays, so that the stages of gpu_proof themselves are tested where there is no GPU: the few
 // functions of the CUDA runtime that they use, and launches that are emulated and end before they return. It is linked in
 // place of the runtime and of kernels/cuda. TUTTI_STAND_IN=wrong spoils what launches store, lost ends every launch with
-// an error, and hang leaves every lane where a deadline would.
+// an error, hang leaves every lane where a deadline would, late waits for a deadline longer than it should, still stops
+// the clock of events, and unreadable lets nothing be copied back from a stream.
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include "kernels/cuda/reduce_copy.h"
 #include "kernels/cuda/virtual_lane-inl.h"
@@ -17,21 +20,30 @@
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::size_t kFreeBytes = std::size_t{600} << 20;
 constexpr int kProcessors = 132;
 constexpr int kSharedBytes = 227 << 10;  // that a block may have
+// Launches of no more patience meet their deadline; the emulation knows no time, and others end in any case.
+constexpr std::uint64_t kLittlePatienceNs = 200'000'000;
+
+// What events tell: work takes the same time whatever else the host has to do.
+std::atomic<std::uint64_t> clockNs{0};
+constexpr std::uint64_t kLaunchNs = 4000;
+constexpr std::uint64_t kCallNs = 3000;
 
 bool plays(std::string_view what) {
   const char* asked = std::getenv("TUTTI_STAND_IN");
   return asked != nullptr && what == asked;
 }
 
+void pass(std::uint64_t ns) {
+  if (!plays("still")) clockNs += ns;
+}
+
 }  // namespace
 
 struct CUevent_st {
-  Clock::time_point time;
+  std::uint64_t ns;
 };
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -107,6 +119,8 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t) {
+  if (plays("unreadable") && kind == cudaMemcpyDeviceToHost) return cudaErrorUnknown;
+  pass(kLaunchNs + bytes / 1000);
   return cudaMemcpy(to, from, bytes, kind);
 }
 cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t) {
@@ -123,11 +137,11 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-  event->time = Clock::now();
+  event->ns = clockNs;
   return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
-  *ms = std::chrono::duration<float, std::milli>(end->time - begin->time).count();
+  *ms = static_cast<float>(end->ns - begin->ns) * 1e-6f;
   return cudaSuccess;
 }
 
@@ -137,6 +151,7 @@ int launchReduceCopy(const ReduceCopyCall& call, unsigned, void*) {
   if (plays("lost")) return cudaErrorUnknown;
   tutti::reduceCopy(call.reduction, call.sources, call.nsources, call.destinations, call.ndestinations,
                     call.count);
+  pass(kLaunchNs + call.count * static_cast<unsigned>(call.nsources + call.ndestinations) / 1000);
   if (plays("wrong")) static_cast<std::uint8_t*>(call.destinations[0].data)[0] ^= 1;
   return cudaSuccess;
 }
@@ -155,7 +170,11 @@ int launchVirtualRanks(const VirtualRanks& ranks, void*) {
   for (unsigned i = 0; i < ranks.nranks * ranks.nlanes; ++i) {
     if (workspaceBytesOf(ranks.lanes[i], ranks.nthreads) > ranks.workspaceBytes) return cudaErrorInvalidValue;
   }
-  runEmulated({&ranks, 1}, {});
+  EmulatedBlocks blocks;
+  blocks.hasDeadline = ranks.patienceNs <= kLittlePatienceNs;
+  if (blocks.hasDeadline && plays("late")) std::this_thread::sleep_for(std::chrono::milliseconds(3100));
+  runEmulated({&ranks, 1}, blocks);
+  pass(kLaunchNs + ranks.repeats * kCallNs);
   if (plays("wrong") && ranks.calls[0].cut.count != 0) *ranks.calls[0].output ^= std::byte{1};
   return cudaSuccess;
 }

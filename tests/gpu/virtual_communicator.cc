@@ -276,6 +276,9 @@ std::vector<std::string> VirtualCommunicator::faultsOf(const PlacedCall& placed)
           describe(placed.call), i / nlanes, i % nlanes, outcome.step, outcome.round, outcome.stepsFired,
           placed.nsteps[i], outcome.calls + 1, placed.call.repeats,
           outcome.suspicious ? ", and met another call" : ""));
+    else if (outcome.suspicious)
+      faults.push_back(fmt::format("{}: rank {} lane {} met a message of another call, though it ended",
+                                   describe(placed.call), i / nlanes, i % nlanes));
   }
   return faults;
 }
