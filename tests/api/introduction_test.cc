@@ -33,7 +33,9 @@ TEST(Introduction, RefusesWhatIsNone) {
   for (std::size_t length = 0; length < good.size(); ++length) {
     const auto read = Introduction::unpack(good.substr(0, length));
     // Whole pairs at the end may be missing: then the settings differ.
-    if (read.isOk()) EXPECT_LT(read.value().same.size(), 2u) << length;
+    if (read.isOk()) {
+      EXPECT_LT(read.value().same.size(), 2u) << length;
+    }
   }
   std::mt19937 random(1);
   for (int round = 0; round < 20'000; ++round) {
