@@ -388,7 +388,8 @@ TUTTI_API const char* tuttiGetLastError(tuttiComm_t comm);
 
 /*
  * Makes an id for one new communicator, to be carried to its other ranks by the caller's own means. The
- * calling process listens at the addresses in it until the ranks have met, so it must stay alive until then.
+ * calling process listens at the addresses in it until the ranks have met, so it must stay alive until then;
+ * for an id that no rank ever uses it keeps a thread and a few descriptors.
  * tuttiSystemError when no address can be had.
  */
 TUTTI_API tuttiResult_t tuttiGetUniqueId(tuttiUniqueId* uniqueId);
