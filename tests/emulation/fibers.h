@@ -36,7 +36,7 @@ class Scheduler {
   void setCall(int call);  // counts switches between groups that are in the same call; -1: in none
 
   std::uint64_t switches() const;
-  std::uint64_t interleavings(int call) const;  // calls 0..kMostCalls-1
+  std::uint64_t interleavings(int call) const;  // of calls 0..kMostCalls-1; 0 of later ones
 
   static constexpr int kMostCalls = 64;
 
