@@ -28,13 +28,14 @@ void Process::beforeFork() {
 }
 
 // The child has no thread of the parent's and closes its descriptors, so that peers do not take it for the
-// parent. What the parent had is left as it lies: nobody in the child can end it in order.
+// parent. What the parent had is kept as it lies: nobody in the child can end it in order.
 void Process::afterFork(bool inChild) {
   if (inChild) {
     ++forks_;
     FileDescriptor::closeAllInChild();
-    shared_.release();
-    shared_ = makeShared();
+    auto own = makeShared();
+    own->parents = std::move(shared_);
+    shared_ = std::move(own);
   }
   handles_.afterFork(inChild);
   mutex_.unlock();

@@ -68,6 +68,7 @@ class Process {
     SharedGroups groups;
     std::map<std::string, std::unique_ptr<RendezvousHost>> hosts;  // by job
     std::vector<std::shared_ptr<HostGroup>> buried;
+    std::unique_ptr<Shared> parents;  // of a forked child: never used, and never ended, as Process is not
   };
   // In the arena, by its offset; or of its own, where there is no arena.
   using Allocation = std::variant<std::uint64_t, PageMemory>;
