@@ -47,18 +47,14 @@ Process& Process::make() {
   return *process;
 }
 
-Result<Arena*> Process::arenaLocked() {
+Result<Arena*> Process::arena() {
+  const std::lock_guard lock(mutex_);
   if (shared_->arena == nullptr) {
     auto arena = Arena::make();
     if (!arena.isOk()) return arena.status();
     shared_->arena = std::move(arena).value();
   }
   return shared_->arena.get();
-}
-
-Result<Arena*> Process::arena() {
-  const std::lock_guard lock(mutex_);
-  return arenaLocked();
 }
 
 Result<Service*> Process::service() {

@@ -78,7 +78,6 @@ class Process {
   static std::unique_ptr<Shared> makeShared();
   void beforeFork();
   void afterFork(bool inChild);
-  Result<Arena*> arenaLocked();
   bool sweep() noexcept;
 
   inline static std::atomic<Process*> made_{nullptr};
