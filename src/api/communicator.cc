@@ -42,7 +42,8 @@ Communicator::Communicator(std::shared_ptr<RankGroup> group, int rank)
       table_(tableOf(*group_)),
       planner_(rank, group_->nranks, *links_),
       execution_(rank, group_->nranks, planner_, table_,
-                 {group_->ranks.windowUse(rank), group_->rollCall.poisonWord()}, group_->windowBases()),
+                 {group_->ranks.windowUse(rank), group_->rollCall.poisonWord()}, group_->rollCall.bells(),
+                 group_->windowBases()),
       watch_(group_->rollCall, rank, {&group_->cores, group_->settings.timeout}) {}
 
 Communicator::~Communicator() {
@@ -65,12 +66,12 @@ Status Communicator::broken() {
   }
 }
 
-bool Communicator::idle(bool rests) noexcept {
+Waiting Communicator::idle() noexcept {
   try {
-    return watch_.idle(execution_.call().descriptor, execution_.isSuspicious(), rests);
+    return watch_.idle(execution_.call().descriptor, execution_.isSuspicious());
   } catch (const std::bad_alloc&) {
     breakOutOfMemory();
-    return false;
+    return {.broken = true};
   }
 }
 
@@ -156,8 +157,11 @@ Status Communicator::run(const CallRequest& request) {
     if (execution_.poll()) {
       if (execution_.isDone()) return finish(true);
       progressed();
-    } else if (!idle()) {
-      return finish(false);
+    } else {
+      const Waiting waiting = idle();
+      if (waiting.broken) return finish(false);
+      Watch* const mine = &watch_;
+      Watch::rest({&mine, 1}, waiting);
     }
   }
 }

@@ -54,8 +54,10 @@ class alignas(kApart) Communicator {
   Status begin(const CallRequest& request);
   Execution& execution() { return execution_; }
   void progressed() { watch_.progressed(); }
-  bool idle(bool rests = true) noexcept;
+  Waiting idle() noexcept;
+  Watch& watch() { return watch_; }
   Status finish(bool completed) {
+    watch_.end();
     board_.finish();
     return completed ? execution_.outcome() : finishBroken();
   }

@@ -43,6 +43,7 @@ class Run {
     std::vector<Execution*> live;
     live.reserve(queues_.size());
     indices_.reserve(queues_.size());
+    idle_.reserve(queues_.size());
     for (std::size_t i = 0; i < queues_.size(); ++i) {
       if (!beginNext(i)) continue;
       live.push_back(&queues_[i].communicator->execution());
@@ -53,11 +54,21 @@ class Run {
 
   void progressed(std::size_t i) { queues_[indices_[i]].communicator->progressed(); }
 
-  bool idle(std::size_t i, bool rests) {
+  bool idle(std::size_t i) {
     Communicator& communicator = *queues_[indices_[i]].communicator;
-    if (communicator.idle(rests)) return true;
-    first_.note(communicator, communicator.finish(false));
-    return false;
+    const Waiting waiting = communicator.idle();
+    if (waiting.broken) {
+      first_.note(communicator, communicator.finish(false));
+      return false;
+    }
+    waiting_ = idle_.empty() ? waiting : Waiting::leastOf(waiting_, waiting);
+    idle_.push_back(&communicator.watch());
+    return true;
+  }
+
+  void rest() {
+    Watch::rest(idle_, waiting_);
+    idle_.clear();
   }
 
   bool finished(std::size_t i) {
@@ -80,6 +91,8 @@ class Run {
 
   std::vector<Queue>& queues_;
   std::vector<std::size_t> indices_;  // of live executions among the queues
+  std::vector<Watch*> idle_;          // those that were idle in this turn
+  Waiting waiting_;                   // what all of them allow
   Failure& first_;
 };
 

@@ -22,12 +22,13 @@ CallArguments argumentsOf(DataType type, Operation operation, int nranks) {
 }  // namespace
 
 Execution::Execution(int rank, int nranks, Planner& planner, const PlanTable& table, WindowGate gate,
-                     std::span<std::byte* const> windowBases)
+                     const Bells& bells, std::span<std::byte* const> windowBases)
     : rank_(rank),
       nranks_(nranks),
       planner_(planner),
       table_(table),
       gate_(gate),
+      bells_(bells),
       windowBases_(windowBases.begin(), windowBases.end()),
       copyBytes_(reduceCopyFor(DataType::u8, Operation::sum)),
       prepared_(kPrepared) {
@@ -177,9 +178,19 @@ bool Execution::advanceLanes(bool& fired) {
   return done;
 }
 
+// Whoever waits for this call's messages or slots is at the other end of one of its links.
+void Execution::ringPeers() const noexcept {
+  for (const FlatLane& lane : running_->flat().lanes) {
+    for (const LinkUse& end : lane.ends) bells_.ring(end.peer);
+  }
+}
+
 bool Execution::poll() {
   bool fired = false;
-  if (!advanceLanes(fired)) return fired;
+  const bool done = advanceLanes(fired);
+  if (fired && bells_.anybodySleeps()) [[unlikely]]
+    ringPeers();
+  if (!done) return fired;
   if (phase_ == Phase::exchange)
     endExchange();
   else

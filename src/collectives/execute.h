@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/bell.h"
 #include "base/call_descriptor.h"
 #include "base/window_gate.h"
 #include "collectives/host_context.h"
@@ -35,10 +36,10 @@ struct WindowOffer {
 
 class Execution {
  public:
-  // `windowBases`: where this process sees the windows of each rank begin; empty when all ranks see the same
-  // addresses.
+  // `bells`: of those that may sleep until this rank has something for them. `windowBases`: where this process sees the
+  // windows of each rank begin; empty when all ranks see the same addresses.
   Execution(int rank, int nranks, Planner& planner, const PlanTable& table, WindowGate gate,
-            std::span<std::byte* const> windowBases = {});
+            const Bells& bells = {}, std::span<std::byte* const> windowBases = {});
 
   // To be filled in by the caller, then isPrepared() or prepare(): finds or makes the plan; nothing moves yet.
   // After a failure the execution is as before. Then start(). (The call is written where it stays: copying what has
@@ -110,6 +111,7 @@ class Execution {
   void startExchange();
   void startBody(Prepared& prepared);
   bool advanceLanes(bool& fired);
+  void ringPeers() const noexcept;
   void begin(Plan& plan, const CallArguments& arguments);
   void endExchange();
   std::uintptr_t windowBase(int rank) const {
@@ -123,6 +125,7 @@ class Execution {
   Planner& planner_;
   const PlanTable& table_;
   WindowGate gate_;
+  const Bells bells_;
   const std::vector<std::byte*> windowBases_;
   HostContext context_;
   ReduceCopyFunction copyBytes_;
@@ -150,8 +153,8 @@ class Execution {
 // Polls until all are done. `events` hears, by the execution's place in the list:
 //   progressed(i)  it has fired
 //   finished(i)    it is done; true: a new call was begun on it
-//   idle(i, rests) nothing fired in a whole turn and it is not done; false: it is not polled again.
-//                  `rests` for the last of them, which may give the core away for all
+//   idle(i)        nothing fired in a whole turn and it is not done; false: it is not polled again
+//   rest()         then, when all have been asked: the thread may give its core away
 template <class Events>
 void complete(std::span<Execution*> executions, Events& events) {
   std::size_t left = executions.size();
@@ -168,13 +171,12 @@ void complete(std::span<Execution*> executions, Events& events) {
       }
     }
     if (fired) continue;
-    const std::size_t stalled = left;
-    std::size_t asked = 0;
     for (std::size_t i = 0; i < executions.size(); ++i) {
-      if (executions[i] == nullptr || events.idle(i, ++asked == stalled)) continue;
+      if (executions[i] == nullptr || events.idle(i)) continue;
       executions[i] = nullptr;
       --left;
     }
+    if (left != 0) events.rest();
   }
 }
 

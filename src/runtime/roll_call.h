@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "base/bell.h"
+#include "base/process_barrier.h"
 #include "base/status.h"
 #include "runtime/shared_ranks.h"
 
@@ -21,23 +23,31 @@ class RollCall {
 
   // `process`: the index of this one among those of the communicator. The memory of `ranks` outlives the object.
   RollCall(const SharedRanks& ranks, std::uint32_t process, std::string communicator)
-      : ranks_(ranks), process_(process), communicator_(std::move(communicator)) {}
+      : ranks_(ranks),
+        bells_(ranks.bells(joinProcessBarriers())),
+        process_(process),
+        communicator_(std::move(communicator)) {}
 
   int nranks() const { return ranks_.nranks(); }
   Board& board(int rank) { return ranks_.board(rank); }
+  const Bells& bells() const { return bells_; }
 
   // Not zero once the communicator is broken: then the code of the first cause. Polled by every wait.
   std::uint64_t poison() const { return poisonWord().load(std::memory_order_acquire); }
 
   const std::atomic<std::uint64_t>& poisonWord() const { return ranks_.cause().poison(); }
 
-  // Breaks the communicator; the first cause stays. Any thread.
-  void breakWith(const Status& cause) noexcept { ranks_.cause().set(process_, cause); }
+  // Breaks the communicator, and wakes all ranks; the first cause stays. Any thread.
+  void breakWith(const Status& cause) noexcept {
+    ranks_.cause().set(process_, cause);
+    bells_.ringAll();
+  }
   void breakOutOfMemory() noexcept { breakWith(Status::outOfMemory()); }
 
   // For whoever knows that a process has died, which may have been about to break it.
   void breakAfterDeath(std::uint32_t dead, const Status& cause) noexcept {
     ranks_.cause().setAfterDeath(dead, process_, cause);
+    bells_.ringAll();
   }
 
   // The first cause; call only when poisoned.
@@ -67,6 +77,7 @@ class RollCall {
   std::uint64_t firstDifference(std::uint64_t sequence) const;
 
   const SharedRanks ranks_;
+  const Bells bells_;
   const std::uint32_t process_;
   const std::string communicator_;
 };

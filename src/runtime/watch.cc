@@ -4,7 +4,11 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
+#include <array>
 #include <thread>
+
+#include "base/process_barrier.h"
 
 namespace tutti {
 
@@ -16,7 +20,7 @@ void nap(std::chrono::microseconds time) {
   pthread_setcancelstate(state, nullptr);
 }
 
-bool Watch::pause(const CallDescriptor& call, bool suspicious, bool rests) {
+Waiting Watch::pause(const CallDescriptor& call, bool suspicious) {
   using namespace std::chrono_literals;
   spins_ = policy_.cores == nullptr || policy_.cores->suffice();
   const Clock::time_point now = Clock::now();
@@ -31,17 +35,44 @@ bool Watch::pause(const CallDescriptor& call, bool suspicious, bool rests) {
     nextLook_ = stalled + 1ns;
   }
   if (now - began_ >= policy_.deadline) rollCall_.giveUp(rank_, call, policy_.deadline);
-  if (rollCall_.poison() != 0) return false;
-  if (!rests) return true;
+  if (rollCall_.poison() != 0) return {.broken = true};
 
   // Up to here nothing was given away. A peer that computes for long leaves the core to others.
   constexpr Clock::duration kSpinFor = 200us;
   constexpr Clock::duration kYieldFor = 5ms;
-  if (stalled >= kYieldFor)
-    nap(stalled >= 100ms ? 1ms : 50us);
-  else if (!spins_ || stalled >= kSpinFor)
-    sched_yield();
-  return true;
+  if (stalled < kYieldFor)
+    return {.by = spins_ && stalled < kSpinFor ? Waiting::By::spinning : Waiting::By::yielding};
+  const Clock::duration untilLook = RollCall::kSuspicionAfter + nextLook_ - stalled;
+  const Clock::duration untilDeadline = began_ + policy_.deadline - now;
+  return {.by = Waiting::By::sleeping, .atMost = std::min(untilLook, untilDeadline)};
+}
+
+void Watch::rest(std::span<Watch* const> all, const Waiting& waiting) noexcept {
+  switch (waiting.by) {
+    case Waiting::By::spinning:
+      return;
+    case Waiting::By::yielding:
+      sched_yield();
+      return;
+    case Waiting::By::sleeping:
+      return sleep(all, waiting.atMost);
+  }
+}
+
+// In two goes, between which all are polled once more; see base/bell.h.
+void Watch::sleep(std::span<Watch* const> all, std::chrono::nanoseconds atMost) noexcept {
+  constexpr std::chrono::milliseconds kNap{1};  // where this system cannot do better
+  if (all.size() > Sleeper::kMost) return nap(kNap);
+  std::array<Sleeper*, Sleeper::kMost> sleepers;
+  bool armed = true;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    sleepers[i] = &all[i]->sleeper_;
+    armed &= sleepers[i]->isArmed();
+    sleepers[i]->arm();
+  }
+  if (!armed && passProcessBarrier()) return;
+  if (!armed || !Sleeper::sleep({sleepers.data(), all.size()}, atMost)) nap(kNap);
+  for (Watch* watch : all) watch->sleeper_.disarm();
 }
 
 }  // namespace tutti

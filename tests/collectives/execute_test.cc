@@ -30,7 +30,7 @@ struct Rank {
        const std::atomic<std::uint64_t>& poison, std::span<std::byte* const> windowBases)
       : links(hub, rank),
         planner(rank, nranks, links),
-        execution(rank, nranks, planner, table, WindowGate(use, poison), windowBases) {}
+        execution(rank, nranks, planner, table, WindowGate(use, poison), {}, windowBases) {}
 
   InProcessLinks links;
   Planner planner;
@@ -87,10 +87,11 @@ class Job {
       bool stalled = false;
       void progressed(std::size_t) {}
       bool finished(std::size_t) { return false; }
-      bool idle(std::size_t, bool) {
+      bool idle(std::size_t) {
         stalled |= std::chrono::steady_clock::now() > until;
         return !stalled;
       }
+      void rest() {}
     };
     ++sequence_;
     std::vector<Execution*> executions;
@@ -326,17 +327,18 @@ TEST(Execute, AFailedPrepareLeavesTheLastCall) {
   ASSERT_NE(execution.plan(), nullptr);
 }
 
-// A thread with many ranks naps once for all of them, not once for each.
-TEST(Execute, TheLastOfAllStalledRests) {
+// A thread with many ranks rests once for all of them, not once for each.
+TEST(Execute, AThreadRestsWhenAllHaveStalled) {
   struct Events {
-    std::vector<std::pair<std::size_t, bool>> asked;
+    const std::size_t kRest = 100;
+    std::vector<std::size_t> asked;
     void progressed(std::size_t) {}
     bool finished(std::size_t) { return false; }
-    bool idle(std::size_t i, bool rests) {
-      asked.emplace_back(i, rests);
-      return asked.size() <= 6 &&
-             i != 1;  // one is given up at once, the others in the third turn and after it
+    bool idle(std::size_t i) {
+      asked.push_back(i);
+      return asked.size() <= 8 && i != 1;  // one is given up at once, the others after two rests
     }
+    void rest() { asked.push_back(kRest); }
   };
   Job job(4, "");
   CallDescriptor call;
@@ -350,8 +352,8 @@ TEST(Execute, TheLastOfAllStalledRests) {
   }
   Events events;
   complete(executions, events);
-  const std::vector<std::pair<std::size_t, bool>> expected = {{0, false}, {1, false}, {2, true}, {0, false},
-                                                              {2, true},  {0, false}, {2, true}, {0, true}};
+  const std::vector<std::size_t> expected = {0, 1, 2, events.kRest, 0, 2, events.kRest, 0, 2, events.kRest,
+                                             0};
   EXPECT_EQ(events.asked, expected);
 }
 

@@ -23,10 +23,19 @@ CallDescriptor callOf(std::uint64_t count) {
   return call;
 }
 
-// How long idle() lets the caller wait.
+// One turn of a wait; false: it has ended.
+bool waits(Watch& watch, const CallDescriptor& call, bool suspicious = false) {
+  const Waiting waiting = watch.idle(call, suspicious);
+  if (waiting.broken) return false;
+  Watch* const one = &watch;
+  Watch::rest({&one, 1}, waiting);
+  return true;
+}
+
+// How long a wait lasts.
 Clock::duration waitedWith(Watch& watch, const CallDescriptor& call, bool suspicious = false) {
   const auto began = Clock::now();
-  while (watch.idle(call, suspicious)) {
+  while (waits(watch, call, suspicious)) {
     if (Clock::now() - began > 30s) break;
   }
   return Clock::now() - began;
@@ -57,7 +66,7 @@ TEST_P(EitherWay, ProgressDoesNotPutTheDeadlineOff) {
   watch.begin();
   const auto began = Clock::now();
   int turns = 0;
-  while (watch.idle(callOf(1), false) && Clock::now() - began < 30s) {
+  while (waits(watch, callOf(1)) && Clock::now() - began < 30s) {
     if (++turns % 1000 == 0) watch.progressed();
   }
   EXPECT_GE(Clock::now() - began, 190ms);
@@ -70,7 +79,7 @@ TEST_P(EitherWay, EachCallHasItsOwnDeadline) {
   Watch watch(rollCall, 0, {coresOf(GetParam()), 10'000ms});
   for (int call = 0; call < 3; ++call) {
     watch.begin();
-    for (int i = 0; i < 2000; ++i) ASSERT_TRUE(watch.idle(callOf(1), false));
+    for (int i = 0; i < 2000; ++i) ASSERT_FALSE(watch.idle(callOf(1), false).broken);
   }
   EXPECT_EQ(rollCall.poison(), 0u);
 }
@@ -110,7 +119,7 @@ TEST(Watch, ASuspicionIsInvestigatedAtOnce) {
   rollCall.board(1).announce(callOf(2));
   Watch watch(rollCall, 0, {nullptr, 60'000ms});
   watch.begin();
-  EXPECT_FALSE(watch.idle(callOf(1), true));
+  EXPECT_TRUE(watch.idle(callOf(1), true).broken);
   EXPECT_EQ(rollCall.cause().code(), Code::mismatch);
 }
 
@@ -121,10 +130,39 @@ TEST(Watch, ProgressPutsTheInvestigationOff) {
   Watch watch(rollCall, 0, {nullptr, 60'000ms});
   watch.begin();
   for (int i = 0; i < 100'000; ++i) {
-    ASSERT_TRUE(watch.idle(callOf(1), false));
+    ASSERT_FALSE(watch.idle(callOf(1), false).broken);
     watch.progressed();
   }
   EXPECT_EQ(rollCall.poison(), 0u);
+}
+
+// A long wait takes no core: it wakes up for what has to be looked after, and for nothing else.
+TEST(Watch, ALongWaitSleeps) {
+  LocalRollCall rollCall(2, "#1");
+  rollCall.board(0).announce(callOf(1));
+  Watch watch(rollCall, 0, {nullptr, 1000ms});
+  watch.begin();
+  std::uint64_t turns = 0;
+  while (watch.idle(callOf(1), false).by != Waiting::By::sleeping) ++turns;
+  turns = 0;
+  while (waits(watch, callOf(1))) ++turns;
+  EXPECT_EQ(rollCall.cause().code(), Code::timeout);
+  // Ten looks, two turns of sleep for each, and the polls between.
+  EXPECT_LT(turns, 40u * 128u);
+}
+
+TEST(Watch, ABrokenCommunicatorWakesWhoSleeps) {
+  LocalRollCall rollCall(2, "#1");
+  rollCall.board(0).announce(callOf(1));
+  Watch watch(rollCall, 0, {nullptr, 60'000ms});
+  watch.begin();
+  while (!rollCall.bells().anybodySleeps()) ASSERT_TRUE(waits(watch, callOf(1)));
+  rollCall.breakWith(Status(Code::remoteError, "gone"));
+  const auto began = Clock::now();
+  Watch* const one = &watch;
+  Watch::rest({&one, 1}, {.by = Waiting::By::sleeping, .atMost = 30s});
+  EXPECT_LT(Clock::now() - began, 15s);
+  EXPECT_FALSE(waits(watch, callOf(1)));
 }
 
 }  // namespace

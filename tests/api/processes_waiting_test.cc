@@ -1,0 +1,154 @@
+// Who waits long sleeps, and is awake as soon as there is something for it; who does nothing uses no time.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/communicators.h"
+#include "tests/support/processes.h"
+#include "tests/support/ranks.h"
+
+namespace tutti {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kRanks = 3;
+
+double cpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// Of all threads of the process, while it sleeps.
+TEST(Idling, TakesNoTime) {
+  EXPECT_EQ(runProcesses(
+                kRanks,
+                [](int rank, const tuttiUniqueId& id) {
+                  return onCommunicator(kRanks, rank, id, configOf(), [](tuttiComm_t comm) -> std::string {
+                    tuttiBarrier(comm, nullptr);
+                    std::this_thread::sleep_for(100ms);  // the others may still be on their way
+                    const double before = cpuSeconds();
+                    std::this_thread::sleep_for(5s);
+                    const double busy = cpuSeconds() - before;
+                    tuttiBarrier(comm, nullptr);
+                    return busy < 0.005 ? "" : "5 s of idling took " + std::to_string(busy) + " s of a core";
+                  });
+                }),
+            "");
+}
+
+TEST(Waiting, ForAStoppedPeerTakesNextToNoTime) {
+  Processes processes(2, [](int rank, const tuttiUniqueId& id) -> std::string {
+    return onCommunicator(2, rank, id, configOf(), [&](tuttiComm_t comm) -> std::string {
+      tuttiBarrier(comm, nullptr);
+      Processes::tell();
+      if (rank == 1) raise(SIGSTOP);
+      const double before = cpuSeconds();
+      if (tuttiBarrier(comm, nullptr) != tuttiSuccess) return tuttiGetLastError(comm);
+      const double busy = cpuSeconds() - before;
+      return rank == 1 || busy < 0.1 ? "" : "2 s of waiting took " + std::to_string(busy) + " s of a core";
+    });
+  });
+  ASSERT_TRUE(processes.hear() && processes.hear());
+  std::this_thread::sleep_for(2s);
+  processes.signal(1, SIGCONT);
+  for (const ProcessEnd& end : processes.waitForAll()) EXPECT_EQ(end.text, "");
+}
+
+std::int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
+// The last rank comes so late to `call` that the others sleep, several times. Answers what is wrong if, in the median,
+// one of them is not done soon after. A sleeper that nobody wakes looks round after 100 ms.
+std::string lateRank(tuttiComm_t comm, int rank, const std::function<tuttiResult_t()>& call) {
+  constexpr int kRounds = 9;
+  constexpr double kSoonMs = 30;
+  std::vector<double> delays;
+  for (int round = 0; round < kRounds; ++round) {
+    if (rank == kRanks - 1) std::this_thread::sleep_for(30ms);
+    const std::int64_t came = now();
+    if (call() != tuttiSuccess) return tuttiGetLastError(comm);
+    const std::int64_t done = now();
+    std::int64_t lastCame = 0;
+    if (tuttiAllReduce(&came, &lastCame, 1, tuttiInt64, tuttiMax, comm, nullptr) != tuttiSuccess)
+      return tuttiGetLastError(comm);
+    delays.push_back(static_cast<double>(done - lastCame) * 1e-6);
+  }
+  std::nth_element(delays.begin(), delays.begin() + kRounds / 2, delays.end());
+  const double median = delays[kRounds / 2];
+  return median < kSoonMs
+             ? ""
+             : "rank " + std::to_string(rank) + " was done " + std::to_string(median) + " ms late";
+}
+
+using Case = std::string (*)(tuttiComm_t comm, int rank);
+
+std::string flaggedLines(tuttiComm_t comm, int rank) {
+  std::int32_t value = 1;
+  return lateRank(comm, rank,
+                  [&] { return tuttiAllReduce(&value, &value, 1, tuttiInt32, tuttiMax, comm, nullptr); });
+}
+
+// The root has filled all slots, and sleeps until one is given back.
+std::string credits(tuttiComm_t comm, int rank) {
+  std::vector<float> values(std::size_t{1} << 20);
+  return lateRank(comm, rank, [&] {
+    return tuttiBroadcast(values.data(), values.data(), values.size(), tuttiFloat32, 0, comm, nullptr);
+  });
+}
+
+// One thread that waits for calls on two communicators.
+std::string groupOnTwo(tuttiComm_t comm, int rank) {
+  std::int32_t value = 1;
+  tuttiUniqueId id{};
+  if (rank == 0) tuttiGetUniqueId(&id);
+  tuttiBroadcast(&id, &id, sizeof(id), tuttiUint8, 0, comm, nullptr);
+  tuttiComm_t second = nullptr;
+  if (tuttiCommInitRank(&second, kRanks, id, rank) != tuttiSuccess) return tuttiGetLastError(nullptr);
+  const std::string wrong = lateRank(comm, rank, [&] {
+    tuttiGroupStart();
+    tuttiAllReduce(&value, &value, 1, tuttiInt32, tuttiMax, second, nullptr);
+    tuttiAllReduce(&value, &value, 1, tuttiInt32, tuttiMax, comm, nullptr);
+    return tuttiGroupEnd();
+  });
+  tuttiCommDestroy(second);
+  return wrong;
+}
+
+class ALateRank : public testing::TestWithParam<Case> {};
+
+TEST_P(ALateRank, WakesProcesses) {
+  EXPECT_EQ(runProcesses(kRanks,
+                         [](int rank, const tuttiUniqueId& id) {
+                           return onCommunicator(kRanks, rank, id, configOf(),
+                                                 [&](tuttiComm_t comm) { return GetParam()(comm, rank); });
+                         }),
+            "");
+}
+
+TEST_P(ALateRank, WakesThreads) {
+  const Communicators comms(kRanks);
+  onRanks(kRanks, [&](int rank) { EXPECT_EQ(GetParam()(comms[rank], rank), ""); });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    In, ALateRank, testing::Values(flaggedLines, credits, groupOnTwo), [](const auto& info) {
+      return std::string(info.param == flaggedLines ? "lines" : info.param == credits ? "slots" : "group");
+    });
+
+}  // namespace
+}  // namespace tutti
