@@ -1,49 +1,31 @@
 // What the machine itself allows, beside what the library makes of it: the exchange of a flag beside small
-// calls and hand-overs of messages, two threads copying memory beside large calls. Two pinned threads do a
-// batch of the one, then a batch of the other, many times over; the ratio is taken within each pair of batches,
-// because a shared machine changes its speed from minute to minute.
+// calls and hand-overs of messages, two threads copying memory beside large calls. Two pinned threads; pairs.h says how.
 //
 //   limits_bench [pairs of batches [what]]     only the pairs with that text in their name
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <thread>
 #include <vector>
 
 #include "base/memory_order.h"
 #include "collectives/host_context.h"
 #include "common/machine.h"
+#include "pairs.h"
 #include "transport/inprocess/links.h"
 #include "tutti/tutti.h"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Batch = std::function<void(int rank, int iterations)>;
+using tutti::bench::Batch;
+using tutti::bench::sized;
 
-struct alignas(128) Flag {
-  std::uint64_t value = 0;
-};
-std::array<Flag, 2> flags;
-
-// Both threads store and wait for the other's: the least time in which two ranks can hear from each other.
-void exchangeFlags(int rank, int iterations) {
-  Flag& mine = flags[static_cast<std::size_t>(rank)];
-  const Flag& other = flags[static_cast<std::size_t>(1 - rank)];
-  std::uint64_t count = mine.value;
-  for (int i = 0; i < iterations; ++i) {
-    tutti::storeRelease(&mine.value, ++count);
-    while (tutti::loadAcquire(&other.value) < count) {
-    }
-  }
-}
+alignas(128) std::array<std::byte, tutti::bench::FlagExchange::kBytes> flagMemory{};
+const tutti::bench::FlagExchange exchangeFlags(flagMemory.data());
 
 [[noreturn]] void giveUp(const char* what) {
   std::fprintf(stderr, "limits_bench: %s: %s\n", what, tuttiGetLastError(nullptr));
@@ -161,71 +143,13 @@ class Ranks {
   std::array<void*, 2> output_{};
 };
 
-struct Pair {
-  std::string limit;
-  std::string measured;
-  int iterations;
-  int mostPairs;
-  Batch limitBatch;
-  Batch measuredBatch;
-};
-
-void pinTo(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpu, &set);
-  sched_setaffinity(0, sizeof(set), &set);
-}
-
-double timed(const Batch& batch, int rank, int iterations) {
-  exchangeFlags(rank, 16);
-  const auto start = Clock::now();
-  batch(rank, iterations);
-  return std::chrono::duration<double, std::nano>(Clock::now() - start).count() / iterations;
-}
-
-double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
-}
-
-std::string duration(double ns) {
-  return ns < 1e4   ? fmt::format("{:.0f} ns", ns)
-         : ns < 1e7 ? fmt::format("{:.1f} us", ns / 1e3)
-                    : fmt::format("{:.2f} ms", ns / 1e6);
-}
-
-void measure(const Pair& pair, int npairs, const std::vector<int>& cpus) {
-  npairs = std::min(npairs, pair.mostPairs);
-  std::vector<double> limit, measured, ratio;
-  const auto play = [&](int rank) {
-    pair.measuredBatch(rank, 2);
-    for (int i = 0; i < npairs; ++i) {
-      const double a = timed(pair.limitBatch, rank, pair.iterations);
-      const double b = timed(pair.measuredBatch, rank, pair.iterations);
-      if (rank != 0) continue;
-      limit.push_back(a);
-      measured.push_back(b);
-      ratio.push_back(b / a);
-    }
-  };
+void measure(const tutti::bench::Pair& pair, const std::vector<int>& cpus) {
   std::thread other([&] {
-    if (cpus.size() > 1) pinTo(cpus[1]);
-    play(1);
+    if (cpus.size() > 1) tutti::bench::pinTo(cpus[1]);
+    tutti::bench::play(pair, 1, exchangeFlags);
   });
-  play(0);
+  tutti::bench::play(pair, 0, exchangeFlags);
   other.join();
-  fmt::print("{:<22} {:>10} {:>10}   {:<24} {:>10} {:>10}   {:>6.2f} {:>6.2f} {:>6.2f}\n", pair.limit,
-             duration(quantile(limit, 0.1)), duration(quantile(limit, 0.5)), pair.measured,
-             duration(quantile(measured, 0.1)), duration(quantile(measured, 0.5)), quantile(ratio, 0.1),
-             quantile(ratio, 0.5), quantile(ratio, 0.9));
-  std::fflush(stdout);
-}
-
-std::string sized(const char* what, std::size_t bytes) {
-  return bytes >= (1u << 20) ? fmt::format("{} {} MiB", what, bytes >> 20)
-         : bytes >= 1024     ? fmt::format("{} {} KiB", what, bytes >> 10)
-                             : fmt::format("{} {} B", what, bytes);
 }
 
 }  // namespace
@@ -241,12 +165,11 @@ int main(int argc, char** argv) {
   const auto cpus = tutti::bench::allowedCpus();
   fmt::print("# {}, {} cores, {}, {}\n", machine.cpu, machine.cores, machine.kernel, tutti::bench::dateNow());
   if (cpus.size() < 2) fmt::print("# one core only: two threads share it, and the figures mean nothing\n");
-  fmt::print("{:<22} {:>10} {:>10}   {:<24} {:>10} {:>10}   {:^20}\n", "limit", "p10", "median", "measured",
-             "p10", "median", "ratio p10 median p90");
+  tutti::bench::printHeader("limit");
 
   Ranks ranks;  // before this thread is pinned, which the library would take for all the cores there are
-  pinTo(cpus[0]);
-  std::vector<Pair> pairs;
+  tutti::bench::pinTo(cpus[0]);
+  std::vector<tutti::bench::Pair> pairs;
   for (std::size_t bytes : {8, 512})
     pairs.push_back({"flag exchange", sized("lines", bytes), 1000, npairs, exchangeFlags,
                      [handOver = std::make_shared<HandOver>(tutti::MailboxFormat::lines, bytes)](
@@ -261,14 +184,14 @@ int main(int argc, char** argv) {
                      ranks.allReduce(bytes, false)});
   for (bool registered : {true, false}) {
     for (std::size_t bytes = 4096; bytes <= Ranks::kMost; bytes *= 8) {
-      const int iterations = static_cast<int>(std::clamp<std::size_t>((1u << 23) / bytes, 1, 1000));
       pairs.push_back({sized("two copies", bytes), sized(registered ? "registered" : "all-reduce", bytes),
-                       iterations, bytes >= (16u << 20) ? std::min(npairs, 15) : npairs / 4 + 1,
-                       ranks.copies(bytes), ranks.allReduce(bytes, registered)});
+                       tutti::bench::iterationsFor(bytes),
+                       bytes >= (16u << 20) ? std::min(npairs, 15) : npairs / 4 + 1, ranks.copies(bytes),
+                       ranks.allReduce(bytes, registered)});
     }
   }
-  for (const Pair& pair : pairs) {
-    if (pair.measured.find(wanted) != std::string::npos) measure(pair, npairs, cpus);
+  for (const tutti::bench::Pair& pair : pairs) {
+    if (pair.measured.find(wanted) != std::string::npos) measure(pair, cpus);
   }
   return 0;
 }
