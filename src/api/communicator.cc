@@ -66,12 +66,12 @@ Status Communicator::broken() {
   }
 }
 
-Waiting Communicator::idle() noexcept {
+Waiting Communicator::waitingNow() noexcept {
   try {
     return watch_.idle(execution_.call().descriptor, execution_.isSuspicious());
   } catch (const std::bad_alloc&) {
     breakOutOfMemory();
-    return {.broken = true};
+    return {.by = Waiting::By::broken};
   }
 }
 
@@ -157,9 +157,8 @@ Status Communicator::run(const CallRequest& request) {
     if (execution_.poll()) {
       if (execution_.isDone()) return finish(true);
       progressed();
-    } else {
-      const Waiting waiting = idle();
-      if (waiting.broken) return finish(false);
+    } else if (const Waiting waiting = idle(); waiting.by != Waiting::By::spinning) {
+      if (waiting.by == Waiting::By::broken) return finish(false);
       Watch* const mine = &watch_;
       Watch::rest({&mine, 1}, waiting);
     }

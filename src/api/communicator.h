@@ -54,7 +54,10 @@ class alignas(kApart) Communicator {
   Status begin(const CallRequest& request);
   Execution& execution() { return execution_; }
   void progressed() { watch_.progressed(); }
-  Waiting idle() noexcept;
+  Waiting idle() noexcept {
+    if (watch_.spins(execution_.isSuspicious())) return {};
+    return waitingNow();
+  }
   Watch& watch() { return watch_; }
   Status finish(bool completed) {
     watch_.end();
@@ -82,6 +85,7 @@ class alignas(kApart) Communicator {
     std::uint64_t number;  // the handle
   };
 
+  Waiting waitingNow() noexcept;
   Status mayNotCall();
   Status finishBroken();
   Status broken();

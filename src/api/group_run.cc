@@ -57,7 +57,7 @@ class Run {
   bool idle(std::size_t i) {
     Communicator& communicator = *queues_[indices_[i]].communicator;
     const Waiting waiting = communicator.idle();
-    if (waiting.broken) {
+    if (waiting.by == Waiting::By::broken) {
       first_.note(communicator, communicator.finish(false));
       return false;
     }

@@ -20,8 +20,9 @@ void nap(std::chrono::microseconds time) {
   pthread_setcancelstate(state, nullptr);
 }
 
-Waiting Watch::pause(const CallDescriptor& call, bool suspicious) {
+Waiting Watch::idle(const CallDescriptor& call, bool suspicious) {
   using namespace std::chrono_literals;
+  if (rollCall_.poison() != 0) return {.by = Waiting::By::broken};
   spins_ = policy_.cores == nullptr || policy_.cores->suffice();
   const Clock::time_point now = Clock::now();
   if (began_ == Clock::time_point()) began_ = now;
@@ -35,7 +36,7 @@ Waiting Watch::pause(const CallDescriptor& call, bool suspicious) {
     nextLook_ = stalled + 1ns;
   }
   if (now - began_ >= policy_.deadline) rollCall_.giveUp(rank_, call, policy_.deadline);
-  if (rollCall_.poison() != 0) return {.broken = true};
+  if (rollCall_.poison() != 0) return {.by = Waiting::By::broken};
 
   // Up to here nothing was given away. A peer that computes for long leaves the core to others.
   constexpr Clock::duration kSpinFor = 200us;
@@ -49,6 +50,7 @@ Waiting Watch::pause(const CallDescriptor& call, bool suspicious) {
 
 void Watch::rest(std::span<Watch* const> all, const Waiting& waiting) noexcept {
   switch (waiting.by) {
+    case Waiting::By::broken:
     case Waiting::By::spinning:
       return;
     case Waiting::By::yielding:

@@ -3,6 +3,7 @@
 // noticed at once (the poison word), and that a stalled call is investigated.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -22,18 +23,21 @@ struct WaitPolicy {
 // Sleeps; a thread that is being cancelled does not end in it.
 void nap(std::chrono::microseconds time);
 
-// What a rank that makes no progress may do before it polls again, from the most to the least awake.
+// What a rank that makes no progress may do before it polls again, from the most to the least urgent.
 struct Waiting {
-  enum class By : std::uint8_t { spinning, yielding, sleeping };
+  enum class By : std::uint8_t {
+    broken,  // it need not: the communicator is broken, and RollCall::cause() tells why
+    spinning,
+    yielding,
+    sleeping
+  };
 
-  bool broken = false;  // it need not: the communicator is broken, and RollCall::cause() tells why
   By by = By::spinning;
   std::chrono::nanoseconds atMost = std::chrono::nanoseconds::max();  // of sleep
 
   // For a thread that waits for both.
   static Waiting leastOf(const Waiting& one, const Waiting& other) {
-    return {one.broken || other.broken, one.by < other.by ? one.by : other.by,
-            one.atMost < other.atMost ? one.atMost : other.atMost};
+    return {std::min(one.by, other.by), std::min(one.atMost, other.atMost)};
   }
 };
 
@@ -55,12 +59,12 @@ class Watch {
   }
   void end() noexcept { sleeper_.disarm(); }
 
-  // After a turn in which nothing moved.
-  Waiting idle(const CallDescriptor& call, bool suspicious) {
-    if (rollCall_.poison() != 0) return {.broken = true};
-    if (++idles_ % kTurns != 0 && spins_ && !suspicious) return {};
-    return pause(call, suspicious);
+  // After a turn in which nothing moved. True: poll again at once.
+  bool spins(bool suspicious) {
+    return ++idles_ % kTurns != 0 && spins_ && !suspicious && rollCall_.poison() == 0;
   }
+  // Otherwise.
+  Waiting idle(const CallDescriptor& call, bool suspicious);
 
   // Does what all of them allow (Waiting::leastOf), one of whom is the caller's at least; then they are to be polled
   // again, also when it has not slept yet.
@@ -70,7 +74,6 @@ class Watch {
   using Clock = RollCall::Clock;
   static constexpr std::uint32_t kTurns = 128;
 
-  Waiting pause(const CallDescriptor& call, bool suspicious);
   static void sleep(std::span<Watch* const> all, std::chrono::nanoseconds atMost) noexcept;
 
   RollCall& rollCall_;

@@ -23,10 +23,17 @@ CallDescriptor callOf(std::uint64_t count) {
   return call;
 }
 
+Waiting turn(Watch& watch, const CallDescriptor& call, bool suspicious = false) {
+  return watch.spins(suspicious) ? Waiting() : watch.idle(call, suspicious);
+}
+bool isBroken(const Waiting& waiting) {
+  return waiting.by == Waiting::By::broken;
+}
+
 // One turn of a wait; false: it has ended.
 bool waits(Watch& watch, const CallDescriptor& call, bool suspicious = false) {
-  const Waiting waiting = watch.idle(call, suspicious);
-  if (waiting.broken) return false;
+  const Waiting waiting = turn(watch, call, suspicious);
+  if (isBroken(waiting)) return false;
   Watch* const one = &watch;
   Watch::rest({&one, 1}, waiting);
   return true;
@@ -79,7 +86,7 @@ TEST_P(EitherWay, EachCallHasItsOwnDeadline) {
   Watch watch(rollCall, 0, {coresOf(GetParam()), 10'000ms});
   for (int call = 0; call < 3; ++call) {
     watch.begin();
-    for (int i = 0; i < 2000; ++i) ASSERT_FALSE(watch.idle(callOf(1), false).broken);
+    for (int i = 0; i < 2000; ++i) ASSERT_FALSE(isBroken(turn(watch, callOf(1))));
   }
   EXPECT_EQ(rollCall.poison(), 0u);
 }
@@ -119,7 +126,7 @@ TEST(Watch, ASuspicionIsInvestigatedAtOnce) {
   rollCall.board(1).announce(callOf(2));
   Watch watch(rollCall, 0, {nullptr, 60'000ms});
   watch.begin();
-  EXPECT_TRUE(watch.idle(callOf(1), true).broken);
+  EXPECT_TRUE(isBroken(turn(watch, callOf(1), true)));
   EXPECT_EQ(rollCall.cause().code(), Code::mismatch);
 }
 
@@ -130,7 +137,7 @@ TEST(Watch, ProgressPutsTheInvestigationOff) {
   Watch watch(rollCall, 0, {nullptr, 60'000ms});
   watch.begin();
   for (int i = 0; i < 100'000; ++i) {
-    ASSERT_FALSE(watch.idle(callOf(1), false).broken);
+    ASSERT_FALSE(isBroken(turn(watch, callOf(1))));
     watch.progressed();
   }
   EXPECT_EQ(rollCall.poison(), 0u);
@@ -143,7 +150,7 @@ TEST(Watch, ALongWaitSleeps) {
   Watch watch(rollCall, 0, {nullptr, 1000ms});
   watch.begin();
   std::uint64_t turns = 0;
-  while (watch.idle(callOf(1), false).by != Waiting::By::sleeping) ++turns;
+  while (turn(watch, callOf(1)).by != Waiting::By::sleeping) ++turns;
   turns = 0;
   while (waits(watch, callOf(1))) ++turns;
   EXPECT_EQ(rollCall.cause().code(), Code::timeout);
