@@ -17,21 +17,6 @@ PlanTable tableOf(const RankGroup& group) {
   return {group.settings.forced, group.linkOptions.lineBytes, group.linkOptions.slotBytes};
 }
 
-// The bytes of a call's buffers on this rank; none where the rank does not use one.
-std::uint64_t inputBytes(const CallRequest& request, int rank, int nranks) {
-  if (request.collective == Collective::barrier) return 0;
-  if (request.collective == Collective::broadcast && rank != request.root) return 0;
-  return request.count * bytesOf(request.type) *
-         static_cast<std::uint64_t>(inputSegmentsOf(request.collective, nranks));
-}
-
-std::uint64_t outputBytes(const CallRequest& request, int rank, int nranks) {
-  if (request.collective == Collective::barrier) return 0;
-  if (request.collective == Collective::reduce && rank != request.root) return 0;
-  return request.count * bytesOf(request.type) *
-         static_cast<std::uint64_t>(outputSegmentsOf(request.collective, nranks));
-}
-
 }  // namespace
 
 Communicator::Communicator(std::shared_ptr<RankGroup> group, int rank)
@@ -43,7 +28,7 @@ Communicator::Communicator(std::shared_ptr<RankGroup> group, int rank)
       planner_(rank, group_->nranks, *links_),
       execution_(rank, group_->nranks, planner_, table_,
                  {group_->ranks.windowUse(rank), group_->rollCall.poisonWord()}, group_->rollCall.bells(),
-                 group_->windowBases()),
+                 group_->windows()),
       watch_(group_->rollCall, rank, {&group_->cores, group_->settings.timeout}) {}
 
 Communicator::~Communicator() {
@@ -88,7 +73,7 @@ Status Communicator::admits(const CallRequest& request) const {
   return statusOf(choose(table_, facts));
 }
 
-bool Communicator::isRegistered(const CallRequest& request) const {
+bool Communicator::isRegistered(const CollectiveCall& call) const {
   const auto covered = [this](const void* data, std::uint64_t bytes) {
     const auto* begin = static_cast<const std::byte*>(data);
     return bytes == 0 ||
@@ -96,8 +81,8 @@ bool Communicator::isRegistered(const CallRequest& request) const {
              return range.begin <= begin && begin + bytes <= range.end;
            });
   };
-  return covered(request.send, inputBytes(request, rank_, nranks())) &&
-         covered(request.recv, outputBytes(request, rank_, nranks()));
+  return covered(call.input, inputBytesOf(call.descriptor, rank_, nranks())) &&
+         covered(call.output, outputBytesOf(call.descriptor, rank_, nranks()));
 }
 
 Status Communicator::begin(const CallRequest& request) {
@@ -116,7 +101,7 @@ Status Communicator::begin(const CallRequest& request) {
     CallFacts facts{request.collective, request.type, call.descriptor.operation,
                     request.count,      nranks(),     false};
     call.exchange = wantsWindows(table_, facts);
-    call.registered = call.exchange && isRegistered(request);
+    call.registered = call.exchange && isRegistered(call);
   }
   if (!execution_.isPrepared()) [[unlikely]]
     TUTTI_TRY(prepare());
@@ -142,6 +127,17 @@ Status Communicator::prepare() {
     breakOutOfMemory();
   }
   return broken();
+}
+
+// What this rank alone has found breaks the communicator; what all have found, as that a forced algorithm cannot serve
+// the call, does not.
+Status Communicator::finishFailed() {
+  const Status& outcome = execution_.outcome();
+  if (outcome.code() != Code::internalError) return outcome;
+  group_->rollCall.breakWith(
+      Status(outcome.code(), fmt::format("communicator {}, rank {}, {}: {}", label(), rank_,
+                                         describe(execution_.call().descriptor), outcome.message())));
+  return finishBroken();
 }
 
 Status Communicator::finishBroken() {

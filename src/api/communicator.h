@@ -62,7 +62,9 @@ class alignas(kApart) Communicator {
   Status finish(bool completed) {
     watch_.end();
     board_.finish();
-    return completed ? execution_.outcome() : finishBroken();
+    if (!completed) [[unlikely]]
+      return finishBroken();
+    return execution_.outcome().isOk() ? Status() : finishFailed();
   }
 
   Status registerMemory(const void* buffer, std::size_t bytes, void** handle);
@@ -88,9 +90,10 @@ class alignas(kApart) Communicator {
   Waiting waitingNow() noexcept;
   Status mayNotCall();
   Status finishBroken();
+  Status finishFailed();
   Status broken();
   Status prepare();
-  bool isRegistered(const CallRequest& request) const;
+  bool isRegistered(const CollectiveCall& call) const;
 
   const std::shared_ptr<RankGroup> group_;
   const int rank_;

@@ -30,13 +30,13 @@ HostGroup::HostGroup(int nranks, std::string label, const Settings& settings,
       arena_(arena),
       stateAt_(stateAt),
       processOf_(static_cast<std::size_t>(nranks)),
-      windowBases_(static_cast<std::size_t>(nranks)),
+      windows_(static_cast<std::size_t>(nranks)),
       directory_(processes_[0].memory.data() + stateAt + ranksBytes(nranks), nranks) {
   for (std::size_t p = 0; p < processes_.size(); ++p) {
     arenas_.push_back(processes_[p].memory);
     for (int rank : processes_[p].ranks) {
       processOf_[static_cast<std::size_t>(rank)] = static_cast<int>(p);
-      windowBases_[static_cast<std::size_t>(rank)] = processes_[p].memory.data();
+      windows_[static_cast<std::size_t>(rank)] = processes_[p].memory;
     }
   }
 }

@@ -36,7 +36,7 @@ class HostGroup : public RankGroup, public std::enable_shared_from_this<HostGrou
 
   std::unique_ptr<LinkSource> linksOf(int rank) override;
   void end(int rank, LinkSource& links) noexcept override;
-  std::span<std::byte* const> windowBases() const override { return windowBases_; }
+  std::span<const std::span<std::byte>> windows() const override { return windows_; }
   bool canBeWindow(const void* begin, std::size_t bytes) const override;
   bool isInThisProcess(int rank) const override { return processOf_[static_cast<std::size_t>(rank)] == own_; }
   bool isDead(int rank) const override;
@@ -55,7 +55,7 @@ class HostGroup : public RankGroup, public std::enable_shared_from_this<HostGrou
   const std::uint64_t stateAt_;
   std::vector<int> processOf_;  // by rank
   std::vector<std::span<std::byte>> arenas_;
-  std::vector<std::byte*> windowBases_;
+  std::vector<std::span<std::byte>> windows_;  // by rank
   LinkDirectory directory_;
 
   std::mutex mutex_;                 // guards what follows

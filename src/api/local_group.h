@@ -13,7 +13,7 @@ class LocalGroup : public RankGroup {
 
   std::unique_ptr<LinkSource> linksOf(int rank) override;
   void end(int, LinkSource&) noexcept override {}
-  std::span<std::byte* const> windowBases() const override { return {}; }
+  std::span<const std::span<std::byte>> windows() const override { return {}; }
   bool canBeWindow(const void*, std::size_t) const override { return true; }
   bool isInThisProcess(int) const override { return true; }
   bool isDead(int) const override { return false; }

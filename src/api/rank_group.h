@@ -35,8 +35,8 @@ class RankGroup {
   // The rank is gone: it uses neither its links nor its peers' memory any more.
   virtual void end(int rank, LinkSource& links) noexcept = 0;
 
-  // Where this process sees the windows of each rank begin; empty: all ranks see the same addresses.
-  virtual std::span<std::byte* const> windowBases() const = 0;
+  // Where this process sees the memory that the windows of each rank lie in; empty: all ranks see the same addresses.
+  virtual std::span<const std::span<std::byte>> windows() const = 0;
   // Whether all ranks can reach the range.
   virtual bool canBeWindow(const void* begin, std::size_t bytes) const = 0;
 

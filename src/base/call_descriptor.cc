@@ -1,9 +1,23 @@
-// The words for a call; cold code.
+// The bytes and the words of a call; cold code.
 #include "base/call_descriptor.h"
 
 #include <fmt/format.h>
 
 namespace tutti {
+
+std::uint64_t inputBytesOf(const CallDescriptor& call, int rank, int nranks) {
+  if (call.collective == Collective::barrier) return 0;
+  if (call.collective == Collective::broadcast && rank != call.root) return 0;
+  return call.count * bytesOf(call.type) *
+         static_cast<std::uint64_t>(inputSegmentsOf(call.collective, nranks));
+}
+
+std::uint64_t outputBytesOf(const CallDescriptor& call, int rank, int nranks) {
+  if (call.collective == Collective::barrier) return 0;
+  if (call.collective == Collective::reduce && rank != call.root) return 0;
+  return call.count * bytesOf(call.type) *
+         static_cast<std::uint64_t>(outputSegmentsOf(call.collective, nranks));
+}
 
 std::string describe(const CallDescriptor& call) {
   std::string text = nameOf(call.collective);

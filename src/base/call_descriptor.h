@@ -22,6 +22,10 @@ struct CallDescriptor {
   bool operator==(const CallDescriptor&) const = default;
 };
 
+// The bytes of the call's buffers on a rank; none where the rank does not use one.
+std::uint64_t inputBytesOf(const CallDescriptor& call, int rank, int nranks);
+std::uint64_t outputBytesOf(const CallDescriptor& call, int rank, int nranks);
+
 // "all-reduce of 512 f32, sum (call 7)".
 std::string describe(const CallDescriptor& call);
 

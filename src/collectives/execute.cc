@@ -2,6 +2,8 @@
 // place, alignment) never enters it.
 #include "collectives/execute.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "collectives/streaming.h"
@@ -22,14 +24,14 @@ CallArguments argumentsOf(DataType type, Operation operation, int nranks) {
 }  // namespace
 
 Execution::Execution(int rank, int nranks, Planner& planner, const PlanTable& table, WindowGate gate,
-                     const Bells& bells, std::span<std::byte* const> windowBases)
+                     const Bells& bells, std::span<const std::span<std::byte>> windows)
     : rank_(rank),
       nranks_(nranks),
       planner_(planner),
       table_(table),
       gate_(gate),
       bells_(bells),
-      windowBases_(windowBases.begin(), windowBases.end()),
+      windows_(windows.begin(), windows.end()),
       copyBytes_(reduceCopyFor(DataType::u8, Operation::sum)),
       prepared_(kPrepared) {
   context_.streamFrom = streamingThreshold();
@@ -144,12 +146,32 @@ void Execution::startBody(Prepared& prepared) {
   begin(*prepared.plan, prepared.arguments);
 }
 
+bool Execution::isWithin(const WindowOffer& offer, int rank) const {
+  if (windows_.empty()) return true;
+  const CallDescriptor& call = calls_[current_].descriptor;
+  const std::uint64_t room = windows_[static_cast<std::size_t>(rank)].size();
+  const auto fits = [room](std::uint64_t begin, std::uint64_t bytes) {
+    return bytes == 0 || (bytes <= room && begin <= room - bytes);
+  };
+  return fits(offer.input, inputBytesOf(call, rank, nranks_)) &&
+         fits(offer.output, outputBytesOf(call, rank, nranks_));
+}
+
 // All ranks see the same offers, hence go the same way.
 void Execution::endExchange() {
   bool all = true;
   for (int rank = 0; rank < nranks_; ++rank) {
     const WindowOffer& offer = offers_[static_cast<std::size_t>(rank)];
     all &= offer.registered != 0;
+    if (offer.registered != 0 && !isWithin(offer, rank)) {
+      outcome_ =
+          Status(Code::internalError,
+                 fmt::format("rank {} says that its registered buffers lie where its process shares no "
+                             "memory. Memory was overwritten, or this is a fault of tutti: report it",
+                             rank));
+      phase_ = Phase::done;
+      return;
+    }
     peerInputs_[static_cast<std::size_t>(rank)] =
         reinterpret_cast<const std::byte*>(windowBase(rank) + offer.input);
     peerOutputs_[static_cast<std::size_t>(rank)] =

@@ -36,10 +36,10 @@ struct WindowOffer {
 
 class Execution {
  public:
-  // `bells`: of those that may sleep until this rank has something for them. `windowBases`: where this process sees the
-  // windows of each rank begin; empty when all ranks see the same addresses.
+  // `bells`: of those that may sleep until this rank has something for them. `windows`: where this process sees the
+  // memory that the windows of each rank lie in; empty when all ranks see the same addresses.
   Execution(int rank, int nranks, Planner& planner, const PlanTable& table, WindowGate gate,
-            const Bells& bells = {}, std::span<std::byte* const> windowBases = {});
+            const Bells& bells = {}, std::span<const std::span<std::byte>> windows = {});
 
   // To be filled in by the caller, then isPrepared() or prepare(): finds or makes the plan; nothing moves yet.
   // After a failure the execution is as before. Then start(). (The call is written where it stays: copying what has
@@ -63,7 +63,8 @@ class Execution {
   // A message of another call was met since the last prepare().
   bool isSuspicious() const { return context_.suspicious; }
 
-  // How the call ended: a failure when the exchange showed that a forced algorithm cannot serve it.
+  // How the call ended. A failure when the exchange showed that a forced algorithm cannot serve it, on all ranks; an
+  // internal error when a peer offered what is no memory of its own, on this rank, which has to tell the others.
   const Status& outcome() const { return outcome_; }
 
   // Of the last call that was started.
@@ -114,10 +115,11 @@ class Execution {
   void ringPeers() const noexcept;
   void begin(Plan& plan, const CallArguments& arguments);
   void endExchange();
+  bool isWithin(const WindowOffer& offer, int rank) const;
   std::uintptr_t windowBase(int rank) const {
-    return windowBases_.empty()
+    return windows_.empty()
                ? 0
-               : reinterpret_cast<std::uintptr_t>(windowBases_[static_cast<std::size_t>(rank)]);
+               : reinterpret_cast<std::uintptr_t>(windows_[static_cast<std::size_t>(rank)].data());
   }
 
   const int rank_;
@@ -126,7 +128,7 @@ class Execution {
   const PlanTable& table_;
   WindowGate gate_;
   const Bells bells_;
-  const std::vector<std::byte*> windowBases_;
+  const std::vector<std::span<std::byte>> windows_;
   HostContext context_;
   ReduceCopyFunction copyBytes_;
 

@@ -27,10 +27,10 @@ constexpr int kMostRanks = 8;
 
 struct Rank {
   Rank(int rank, int nranks, const std::shared_ptr<InProcessHub>& hub, const PlanTable& table, WindowUse& use,
-       const std::atomic<std::uint64_t>& poison, std::span<std::byte* const> windowBases)
+       const std::atomic<std::uint64_t>& poison, std::span<const std::span<std::byte>> windows)
       : links(hub, rank),
         planner(rank, nranks, links),
-        execution(rank, nranks, planner, table, WindowGate(use, poison), {}, windowBases) {}
+        execution(rank, nranks, planner, table, WindowGate(use, poison), {}, windows) {}
 
   InProcessLinks links;
   Planner planner;
@@ -42,16 +42,19 @@ struct Rank {
 // Ranks of one communicator, all polled by one thread.
 class Job {
  public:
-  Job(int nranks, const std::string& forced, const LinkOptions& options = {})
+  // `windowBytes`: how far the memory reaches that the windows of a rank may lie in, which begins near address 0.
+  Job(int nranks, const std::string& forced, const LinkOptions& options = {},
+      std::size_t windowBytes = ~std::size_t{0} >> 1)
       : hub(std::make_shared<InProcessHub>(options)),
         table_{ForcedAlgorithms::parse(forced).value(), options.lineBytes, options.slotBytes},
         uses_(static_cast<std::size_t>(nranks)) {
     // As if the windows of each rank began somewhere else.
-    std::vector<std::byte*> bases;
-    for (int rank = 0; rank < nranks; ++rank) bases.push_back(elsewhere_ + rank);
+    std::vector<std::span<std::byte>> windows;
+    for (std::uintptr_t begin = 1; windows.size() < static_cast<std::size_t>(nranks); ++begin)
+      windows.emplace_back(reinterpret_cast<std::byte*>(begin), windowBytes);
     for (int rank = 0; rank < nranks; ++rank)
       ranks.push_back(std::make_unique<Rank>(rank, nranks, hub, table_, uses_[static_cast<std::size_t>(rank)],
-                                             poison_, bases));
+                                             poison_, windows));
   }
 
   int nranks() const { return static_cast<int>(ranks.size()); }
@@ -139,7 +142,6 @@ class Job {
 
  private:
   PlanTable table_;
-  std::byte elsewhere_[64];
   std::vector<WindowUse> uses_;
   std::atomic<std::uint64_t> poison_{0};
   std::uint64_t sequence_ = 0;
@@ -355,6 +357,20 @@ TEST(Execute, AThreadRestsWhenAllHaveStalled) {
   const std::vector<std::size_t> expected = {0, 1, 2, events.kRest, 0, 2, events.kRest, 0, 2, events.kRest,
                                              0};
   EXPECT_EQ(events.asked, expected);
+}
+
+// A peer that offers what is no window of its own is not followed there.
+TEST(Execute, OffersOutsideOfWindowsAreRefused) {
+  Job job(2, "", {}, 100);
+  CallDescriptor call;
+  call.type = DataType::u8;
+  call.count = 10'000;
+  ASSERT_TRUE(job.prepare(call, true).isOk());
+  ASSERT_TRUE(job.run());
+  for (const auto& rank : job.ranks) {
+    EXPECT_EQ(rank->execution.outcome().code(), Code::internalError);
+    EXPECT_NE(rank->execution.outcome().message().find("rank 0 says"), std::string::npos);
+  }
 }
 
 // More kinds of calls than an execution keeps ready, in turn.
