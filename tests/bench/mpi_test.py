@@ -16,47 +16,20 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import launching  # noqa: E402
+from launching import LIMIT, environment, run  # noqa: E402
 import tap  # noqa: E402
 
 PROGRAMS = ('all_reduce', 'broadcast', 'reduce', 'reduce_scatter', 'all_gather')
 EXAMPLES = {'all_reduce_mpi': ('rank {} of {}: each element is {}', (2, 3)),
             'init_callback_mpi': ('rank {} of {}: the sum is {}', (2, 3))}
-LIMIT = 60  # seconds a single run may take
 MPIRUN, MPI, SANITIZED = sys.argv[1], sys.argv[2], sys.argv[3] == 'yes'
 PATHS = dict(zip(PROGRAMS + tuple(EXAMPLES), sys.argv[4:]))
 SMALL = ('-b', '8', '-e', '64K', '-f', '16', '-n', '5', '-w', '1')
-LAUNCHERS = ('OMPI_', 'PMI_', 'PMIX_', 'MV2_', 'SLURM_', 'HYDRA_', 'MPI_')
-
-
-def environment(**more):
-    """Without what a launcher or a test around this one may have left in it."""
-    clean = {name: value for name, value in os.environ.items()
-             if not name.startswith(LAUNCHERS) and name not in ('TUTTI_PERF_FLIP', 'TUTTI_ALGO')}
-    clean.update(OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')
-    # MPI keeps memory until the process ends, which passes for leaks.
-    clean['ASAN_OPTIONS'] = clean.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
-    clean.update(more)
-    return clean
 
 
 def mpirun(processes, *command):
-    if not MPIRUN:
-        raise tap.Skip('this build has no MPI')
-    more = ['--oversubscribe', '--bind-to', 'none'] if MPI == 'openmpi' else []
-    return [MPIRUN, *more, '-n', str(processes), *map(str, command)]
-
-
-def run(command, **more):
-    """Like subprocess.run, but what runs past its time is killed with all that it has started."""
-    process = subprocess.Popen(command, env=environment(**more), text=True, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE)
-    try:
-        out, err = process.communicate(timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        out, err = process.communicate()
-        raise AssertionError(f'not done after {LIMIT} s: {command}\n{out}{err}') from None
-    return subprocess.CompletedProcess(command, process.returncode, out, err)
+    return launching.mpirun(MPIRUN, MPI, processes, *command)
 
 
 def rows(done):
