@@ -14,7 +14,7 @@ def project_of(root, build):
     """Version and commit, as far as they are known; what is packed says itself from which commit."""
     project = {}
     try:
-        text = (root / 'meson.build').read_text()
+        text = (root / 'meson.build').read_text(encoding='utf-8', errors='replace')
         if match := re.search(r"^\s*version: '([^']+)'", text, re.MULTILINE):
             project['version'] = match.group(1)
     except OSError:
@@ -22,7 +22,7 @@ def project_of(root, build):
     commit = commit_of(root)
     packed = build / 'commit'
     if packed.is_file():
-        commit = packed.read_text().strip()
+        commit = packed.read_text(encoding='utf-8', errors='replace').strip()
     if commit:
         project['commit'] = commit
     return project
@@ -39,12 +39,28 @@ def commit_of(root):
 
 
 def found_by_stage(file):
-    """What a stage wrote, which may be nothing."""
+    """What a stage wrote; nothing where it wrote nothing, or something other than tests/gpu/report.h says."""
     try:
-        found = json.loads(file.read_text())
-    except (OSError, ValueError):
+        found = json.loads(file.read_text(encoding='utf-8'))
+    except (OSError, ValueError, RecursionError):
         return {}
-    return {key: found[key] for key in ('facts', 'tables', 'notes', 'nfaults', 'faults') if key in found}
+    return {key: found[key] for key in ('facts', 'tables', 'notes', 'nfaults', 'faults')} if is_found(found) else {}
+
+
+def is_found(found):
+    return (isinstance(found, dict) and isinstance(found.get('facts'), dict) and are_texts(found.get('notes')) and
+            isinstance(found.get('nfaults'), int) and are_texts(found.get('faults')) and
+            isinstance(found.get('tables'), list) and all(is_table(one) for one in found['tables']))
+
+
+def is_table(one):
+    return (isinstance(one, dict) and isinstance(one.get('title'), str) and are_texts(one.get('columns')) and
+            isinstance(one.get('rows'), list) and
+            all(isinstance(row, list) and len(row) == len(one['columns']) for row in one['rows']))
+
+
+def are_texts(value):
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def count(stages):
@@ -73,7 +89,7 @@ def write(folder, report):
 
 def replace(file, text):
     new = file.with_name(file.name + '.new')
-    new.write_text(text)
+    new.write_text(text, encoding='utf-8', errors='replace')
     os.replace(new, file)
 
 
@@ -109,7 +125,7 @@ def section(stage):
         if one['rows']:
             lines += [f'### {inline(one["title"])}', ''] + table(one['columns'], one['rows']) + ['']
     if stage.get('output'):
-        lines += ['The last lines it printed:', '', '```'] + stage['output'] + ['```', '']
+        lines += ['The last lines it printed:', ''] + ['    ' + line for line in stage['output']] + ['']
     return ['', f'## {stage["name"]}', ''] + lines[:-1] if lines else []
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""tests/gpu/run with a stand-in for gpu_proof: what becomes of stages that fail, hang, crash or find no GPU, of a
-sanitizer that is absent or does not work, and what is written about them."""
+"""tests/gpu/run with a stand-in for gpu_proof: what becomes of stages that fail, hang, crash, flood or find no GPU, of a
+sanitizer that is absent or does not work, and what is written about them and where."""
 import json
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -35,8 +36,13 @@ if plan == 'no gpu':
     sys.exit(77)
 if plan == 'fail':
     found.update(nfaults=12, faults=['f32 is wrong', 'bf16 is wrong'])
-if '--json' in sys.argv:
-    pathlib.Path(sys.argv[sys.argv.index('--json') + 1]).write_text(json.dumps(found))
+if plan == 'faults':
+    found.update(nfaults=12)
+if plan == 'crooked table':
+    found.update(tables=[{'title': 'Rates', 'columns': ['type', 'GB/s'], 'rows': [['f32']]}])
+written = {'cut off': '{"stage": "smo', 'a list': '[1]', 'no facts': '{"stage": "smoke"}'}.get(plan, json.dumps(found))
+if '--json' in sys.argv and plan != 'writes nothing':
+    pathlib.Path(sys.argv[sys.argv.index('--json') + 1]).write_text(written)
 if plan == 'hang':
     child = subprocess.Popen(['sleep', '1000'])
     (here / 'pids').write_text(f'{os.getpid()} {child.pid}')
@@ -45,7 +51,9 @@ if plan == 'hang':
 if plan == 'crash':
     print('about to crash', flush=True)
     os.kill(os.getpid(), signal.SIGSEGV)
-sys.exit(1 if plan == 'fail' else 0)
+if plan == 'flood':
+    sys.stdout.buffer.write(5000 * b'line\\n' + 2_000_000 * b'\\xff')
+sys.exit(1 if plan in ('fail', 'flood') else 0)
 '''
 
 # Runs the program as a tool of it would.
@@ -80,16 +88,16 @@ def script(file, text):
 class Done:
     """A run in a folder of its own, with its report if it wrote one."""
 
-    def __init__(self, plan, *options, tools=None, before=None):
+    def __init__(self, plan, *options, tools=None, before=None, **start):
         with tempfile.TemporaryDirectory() as folder:
             self.build = pathlib.Path(folder)
             command = self.prepare(plan, tools) + list(options)
             if before:
                 before(self.build)
-            run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT)
+            run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT, **start)
             self.status, self.text = run.returncode, run.stdout
             output = self.build / 'gpu-report'
-            self.json = json.loads((output / 'report.json').read_text()) if (output / 'report.json').exists() else None
+            self.json = json.loads((output / 'report.json').read_text()) if (output / 'report.json').is_file() else None
             self.md = (output / 'report.md').read_text() if (output / 'report.md').exists() else None
             pids = self.build / 'tests' / 'gpu' / 'pids'
             self.pids = [int(pid) for pid in pids.read_text().split()] if pids.exists() else []
@@ -267,7 +275,8 @@ def interrupted(number):
         command = done.prepare({'smoke': 'hang'}, None)
         environment = {name: value for name, value in os.environ.items() if name != 'PYTHONUNBUFFERED'}
         begin = time.monotonic()
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as run:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment,
+                              preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) as run:
             for line in run.stdout:
                 if 'hangs now' in line:
                     break
@@ -278,6 +287,103 @@ def interrupted(number):
         are_gone([int(pid) for pid in (done.build / 'tests' / 'gpu' / 'pids').read_text().split()])
         report = json.loads((done.build / 'gpu-report' / 'report.json').read_text())
         assert [stage['name'] for stage in report['stages']] == ['probe']
+
+
+def a_report_that_is_none_is_a_failure():
+    for plan in ('writes nothing', 'cut off', 'a list', 'no facts', 'crooked table'):
+        done = Done({'smoke': plan})
+        done.expect(1, smoke='failed', memcheck='skipped', racecheck='skipped')
+        says(done.text, '== smoke: FAILED: status 0, but it wrote no report')
+    done = Done({'smoke': 'faults'})
+    done.expect(1, smoke='failed', memcheck='skipped', racecheck='skipped')
+    says(done.md, '| status 0, but 12 faults |')
+
+
+def a_flood_is_cut():
+    """Also where nothing but ASCII can be printed."""
+    done = Done({'smoke': 'flood'}, env={**os.environ, 'LC_ALL': 'C', 'PYTHONUTF8': '0', 'PYTHONIOENCODING': 'ascii'})
+    done.expect(1, smoke='failed', memcheck='skipped', racecheck='skipped')
+    output = done.stage('smoke')['output']
+    assert len(output) == 20 and {len(line) for line in output} == {4000}, [len(line) for line in output]
+    assert set(output[-1]) == {'\ufffd'}, output[-1][:80]
+
+
+def what_cannot_be_started():
+    def replaced_by(text):
+        return lambda build: script(build / 'tests' / 'gpu' / 'gpu_proof', text)
+    # The dynamic linker, where a library is missing, ends with 127.
+    for text, reason in (('#!/nowhere/python', 'No such file'), ('\x7fELF', 'Exec format error'),
+                         ('#!/bin/sh\necho no libfmt.so >&2; exit 127', 'no libfmt.so')):
+        done = Done({}, before=replaced_by(text))
+        assert done.status == 2 and done.json is None, f'{done.status}\n{done.text}'
+        says(done.text, reason, 'gpu_proof cannot be started here')
+
+
+def a_folder_that_cannot_be_written():
+    def planted(build):
+        (build / 'gpu-report' / 'report.json').mkdir(parents=True)
+    for options, before in ((('--output', '/proc'), None), (('--output', '/dev/null'), None), ((), planted)):
+        done = Done({}, *options, before=before)
+        assert done.status == 2 and 'stage probe' not in done.text, f'{done.status}\n{done.text}'
+        says(done.text, 'tests/gpu/run: cannot write to ')
+
+
+def no_room_for_a_report():
+    done = Done({}, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300)))   # enough for a stage
+    assert done.status == 1 and done.json is None, f'{done.status}\n{done.text}'
+    says(done.text, '== the report cannot be written to ', 'File too large', '5 passed, 2 skipped, 0 failed')
+    assert 'report.md' not in done.text.splitlines()[-1], done.text
+
+
+def nobody_reads():
+    done = Done.__new__(Done)
+    with tempfile.TemporaryDirectory() as folder:
+        done.build = pathlib.Path(folder)
+        with subprocess.Popen(done.prepare({'smoke': 'flood'}, None), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as run:
+            run.stdout.readline()
+            run.stdout.close()
+            errors = run.stderr.read()
+            status = run.wait(LIMIT)
+        report = json.loads((done.build / 'gpu-report' / 'report.json').read_text())
+    assert status == 1 and not errors and (report['passed'], report['failed']) == (4, 1), f'{status} {errors} {report}'
+
+
+def limits():
+    done = Done({'smoke': 'hang'}, '--limit', 'smoke=0')
+    done.expect(1, smoke='timed out', memcheck='skipped', racecheck='skipped')
+    done = Done({}, '--limit', 'total=0')
+    assert done.status == 1 and set(done.outcomes().values()) == {'not started', 'skipped'}, done.outcomes()
+    for text in ('smoke', 'smoke=much', 'nothing=3'):
+        done = Done({}, '--limit', text)
+        assert done.status == 2 and done.json is None, f'{done.status}\n{done.text}'
+
+
+def processes_of(folder):
+    """Those that have its name in their command."""
+    for file in pathlib.Path('/proc').glob('[0-9]*/cmdline'):
+        try:
+            if folder.encode() in file.read_bytes() and not is_gone(file.parent.name):
+                yield int(file.parent.name)
+        except OSError:
+            pass
+
+
+def interrupted_while_a_stage_begins():
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / 'tests' / 'gpu' / 'gpu_proof'
+        program.parent.mkdir(parents=True)
+        script(program, '#!/bin/sh\nsleep 100')
+        for turn in range(20):
+            with subprocess.Popen([RUN, folder], stdout=subprocess.PIPE, text=True) as run:
+                assert run.stdout.readline().startswith('== probe')
+                time.sleep(turn * 2e-4)
+                run.send_signal(signal.SIGTERM)
+                assert run.wait(LIMIT) == 128 + signal.SIGTERM, run.returncode
+            behind = list(processes_of(folder))
+            for pid in behind:
+                os.kill(pid, signal.SIGKILL)
+            assert not behind, f'{behind} went on after turn {turn}'
 
 
 tap.case('all_pass', all_pass)
@@ -295,6 +401,15 @@ tap.case('no_sanitizer', no_sanitizer)
 tap.case('a_sanitizer_that_does_not_work', a_sanitizer_that_does_not_work)
 tap.case('a_sanitizer_that_finds_something', a_sanitizer_that_finds_something)
 tap.case('no_time_is_left', no_time_is_left)
+tap.case('a_report_that_is_none_is_a_failure', a_report_that_is_none_is_a_failure)
+tap.case('a_flood_is_cut', a_flood_is_cut)
+tap.case('what_cannot_be_started', what_cannot_be_started)
+tap.case('a_folder_that_cannot_be_written', a_folder_that_cannot_be_written)
+tap.case('no_room_for_a_report', no_room_for_a_report)
+tap.case('nobody_reads', nobody_reads)
+tap.case('limits', limits)
 tap.case('interrupted_by_sigterm', interrupted, signal.SIGTERM)
 tap.case('interrupted_by_sigint', interrupted, signal.SIGINT)
+tap.case('interrupted_by_sighup', interrupted, signal.SIGHUP)
+tap.case('interrupted_while_a_stage_begins', interrupted_while_a_stage_begins)
 tap.finish()
