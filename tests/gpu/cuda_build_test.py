@@ -123,6 +123,8 @@ def packed_is_small_and_whole(build):
         packed = pathlib.Path(folder)
         assert sum(f.stat().st_size for f in packed.rglob('*') if f.is_file()) < MOST_PACKED, pack.stdout
         assert (packed / 'commit').is_file(), pack.stdout
+        again = subprocess.run([here / 'pack', build, folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert again.returncode == 0 and again.stdout == pack.stdout, again.stdout
         # Everything comes from the folder or is what every machine has.
         for line in subprocess.check_output(['ldd', packed / 'tests' / 'gpu' / 'gpu_proof'], text=True).splitlines():
             name = pathlib.Path(line.split()[0]).name
@@ -151,6 +153,16 @@ def pack_refuses_what_is_out_of_date():
                               text=True)
         assert pack.returncode == 1 and 'is out of date: ninja -C' in pack.stderr, f'{pack.returncode}: {pack.stderr}'
         assert not (build / 'packed').exists()
+
+
+def pack_spares_what_it_did_not_make(build):
+    with tempfile.TemporaryDirectory() as folder:
+        someones = pathlib.Path(folder) / 'tests' / 'gpu' / 'someones'
+        someones.parent.mkdir(parents=True)
+        someones.write_text('')
+        pack = subprocess.run([pathlib.Path(__file__).with_name('pack'), build, folder], stderr=subprocess.PIPE, text=True)
+        assert pack.returncode == 1 and 'holds something else' in pack.stderr, f'{pack.returncode}: {pack.stderr}'
+        assert someones.exists()
 
 
 def planted_mistakes_are_found():
@@ -192,6 +204,7 @@ def main():
     tap.case('run_says_no_gpu', run_says_no_gpu, build)
     tap.case('packed_is_small_and_whole', packed_is_small_and_whole, build)
     tap.case('pack_needs_a_build', pack_needs_a_build)
+    tap.case('pack_spares_what_it_did_not_make', pack_spares_what_it_did_not_make, build)
     tap.case('pack_refuses_what_is_out_of_date', pack_refuses_what_is_out_of_date)
     tap.case('planted_mistakes_are_found', planted_mistakes_are_found)
     tap.finish()
