@@ -112,6 +112,8 @@ def run_says_no_gpu(build):
     with tempfile.TemporaryDirectory() as folder:   # a report that someone wants may lie in the build
         run = subprocess.run([pathlib.Path(__file__).with_name('run'), build, '--output', folder],
                              stdout=subprocess.PIPE, text=True, env={**os.environ, 'CUDA_VISIBLE_DEVICES': ''})
+    if 'cudaErrorInsufficientDriver' in run.stdout:
+        raise tap.Skip('the driver here is older than the toolkit')
     assert run.returncode == 77 and 'no GPU' in run.stdout, f'status {run.returncode}: {run.stdout}'
 
 

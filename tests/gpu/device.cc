@@ -16,6 +16,10 @@ std::string failureOf(cudaError_t error, const std::string& what) {
   return what + ": " + cudaGetErrorName(error) + " (" + cudaGetErrorString(error) + ")";
 }
 
+std::string versionOf(int number) {
+  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
 bool succeeds(Report& report, cudaError_t error, const std::string& what) {
   if (error == cudaSuccess) return true;
   report.fault(failureOf(error, what));

@@ -19,6 +19,9 @@ namespace tutti::cuda {
 // What was tried and the runtime's own words; nothing if there was no error.
 std::string failureOf(cudaError_t error, const std::string& what);
 
+// As people write a version of CUDA: 13020 is 13.2.
+std::string versionOf(int number);
+
 // Whether `error` is none; otherwise it is a fault of the stage: what was tried, and the runtime's own words.
 bool succeeds(Report& report, cudaError_t error, const std::string& what);
 

@@ -4,8 +4,8 @@
 
 #include <cstdio>
 #include <cstring>
-#include <string>
 
+#include "tests/gpu/device.h"
 #include "tests/gpu/report.h"
 #include "tests/gpu/stages.h"
 
@@ -60,16 +60,18 @@ int run(int argc, char** argv) {
   }
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
-  if (error == cudaErrorInsufficientDriver || error == cudaErrorNoDevice ||
-      (error == cudaSuccess && devices == 0)) {
-    std::printf("no GPU: %s\n", cudaGetErrorString(error));
+  int driver = 0;  // stays so where there is none
+  cudaDriverGetVersion(&driver);
+  const bool noDriver = error == cudaErrorInsufficientDriver && driver == 0;
+  if (noDriver || error == cudaErrorNoDevice || (error == cudaSuccess && devices == 0)) {
+    std::printf("no GPU: %s\n", noDriver ? "no driver for one is installed" : cudaGetErrorString(error));
     return kNoGpu;
   }
   Report report(stage->name, hasFile ? argv[3] : "");
   if (error == cudaSuccess)
     stage->run(report);
   else
-    report.fault(std::string("cudaGetDeviceCount: ") + cudaGetErrorString(error));
+    report.fault(failureOf(error, "cudaGetDeviceCount, driver for CUDA " + versionOf(driver)));
   report.finish();
   return report.nfaults() == 0 ? kPassed : kFailed;
 }

@@ -1,6 +1,8 @@
 // See matrix.h.
 #include "tests/gpu/matrix.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -170,7 +172,11 @@ class Worker {
       add(own);
       return false;
     }
-    if (!runOnHost(wanted_)) count({"the golden results did not come to their end"});
+    // Whose batch it is: what is not of one call does not say it.
+    const VirtualCall& last = calls_.back().call;
+    const std::string batch = fmt::format("{} ranks, {} {}: ", calls_.back().launch.nranks, nameOf(last.type),
+                                          nameOf(last.operation));
+    if (!runOnHost(wanted_)) count({batch + "the golden results did not come to their end"});
     for (std::size_t c = 0; c < ran.ncalls; ++c) {
       own.callsAsWords += calls_[c].call.format == MailboxFormat::words ? 1 : 0;
       const std::vector<std::string> faults = communicator_->faultsOf(calls_[c]);
@@ -178,8 +184,12 @@ class Worker {
       count(faults.empty() ? differencesOf(calls_[c], wanted_[c]) : faults);
     }
     // A call that did not end leaves links as they may be.
-    if (whole) count(communicator_->faultsOfLinks());
-    if (!arena_->areGuardsUntouched()) count({"bytes between the buffers were written"});
+    if (whole) {
+      std::vector<std::string> faults = communicator_->faultsOfLinks();
+      for (std::string& fault : faults) fault = batch + fault;
+      count(faults);
+    }
+    if (!arena_->areGuardsUntouched()) count({batch + "bytes between the buffers were written"});
     add(own);
     return whole;
   }

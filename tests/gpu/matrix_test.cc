@@ -98,6 +98,15 @@ TEST_F(Mistakes, AnInputThatWasWritten) {
 TEST_F(Mistakes, AByteBetweenTheBuffers) {
   const MatrixResult result = with([](const auto&, auto* memory) { memory[0] ^= std::byte{1}; });
   EXPECT_EQ(result.wrong, 1u);
+  EXPECT_EQ(result.faults,
+            std::vector<std::string>{"2 ranks, i8 sum: bytes between the buffers were written"});
+}
+
+TEST_F(Mistakes, ALinkThatCountsWrongly) {
+  const MatrixResult result = with([](const auto& calls, auto*) { ++calls.front().lanes[0].ends[0]->bytes; });
+  EXPECT_EQ(result.wrong, 1u);
+  ASSERT_EQ(result.faults.size(), 1u);
+  EXPECT_EQ(result.faults[0].find("2 ranks, i8 sum: link 0->1 #0: "), 0u) << result.faults[0];
 }
 
 TEST_F(Mistakes, ALaneThatDidNotEnd) {

@@ -229,9 +229,10 @@ class Latency {
     const std::vector<PlacedCall> wanted{golden.place(call, MailboxFormat::slots)};
     bool right = runOnHost(wanted) || isFree({"the golden results did not come to their end"});
     right = isFree(differencesOf(placed, wanted[0])) && right;
-    right = isFree(communicator.faultsOfLinks()) && right;
-    if (memory.arena().areGuardsUntouched()) return right;
-    return isFree({describe(call) + ": bytes between the buffers were written"});
+    std::vector<std::string> faults = communicator.faultsOfLinks();
+    if (!memory.arena().areGuardsUntouched()) faults.push_back("bytes between the buffers were written");
+    for (std::string& fault : faults) fault = describe(call) + ": " + fault;
+    return isFree(faults) && right;
   }
 
   void tell(const Case& c, const Times& times) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -110,6 +111,7 @@ void run(Report& report, const Size& size) {
   Device device{size, static_cast<unsigned>(nprocessors), {}};
   report.table("Matrix", {"ranks", "calls", "as words", "left out", "wrong", "seconds"});
   std::mutex reporting;
+  std::uint64_t ncalls = 0;
   for (int nranks : size.extent.nranks) {
     MatrixExtent extent = size.extent;
     extent.nranks = {nranks};
@@ -119,6 +121,7 @@ void run(Report& report, const Size& size) {
       return DeviceTarget::make(report, device);
     });
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    ncalls += result.calls;
     report.row({nranks, result.calls, result.callsAsWords, result.leftOut, result.wrong, seconds.count()});
     for (const std::string& fault : result.faults) report.fault(fault);
     if (result.leftOut != 0)
@@ -130,6 +133,7 @@ void run(Report& report, const Size& size) {
       return;
     }
   }
+  if (ncalls == 0) report.fault("no call was run at all");
 }
 
 }  // namespace

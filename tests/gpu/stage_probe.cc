@@ -14,10 +14,6 @@
 namespace tutti::cuda {
 namespace {
 
-std::string versionOf(int number) {  // 13020 is 13.2
-  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
-}
-
 constexpr std::pair<cudaDeviceAttr, const char*> kAttributes[] = {
     {cudaDevAttrMultiProcessorCount, "multiprocessors"},
     {cudaDevAttrClockRate, "clock, kHz"},

@@ -84,9 +84,9 @@ void runCollectives(Report& report, const Size& size, Algorithm algorithm) {
       if (!isDone(calls[i])) continue;
       for (const std::string& fault : communicator.faultsOfExact(calls[i])) report.fault(fault);
     }
-    for (const std::string& fault : communicator.faultsOfLinks()) report.fault(fault);
-    if (!memory->arena().areGuardsUntouched())
-      report.fault(std::string(nameOf(algorithm)) + ": bytes between the buffers were written");
+    const std::string what = std::string(nameOf(algorithm)) + ": ";
+    for (const std::string& fault : communicator.faultsOfLinks()) report.fault(what + fault);
+    if (!memory->arena().areGuardsUntouched()) report.fault(what + "bytes between the buffers were written");
   }
   report.row({nameOf(algorithm), size.nranks, nlaunched, nwords, report.nfaults() - before});
 }
@@ -161,10 +161,12 @@ void runReduceCopy(Report& report, const ReduceCopyCase& c, std::mt19937_64& ran
   call.nsources = c.shape.nsources;
   call.ndestinations = c.shape.ndestinations;
   std::vector<Source> sources;
+  std::vector<std::vector<std::byte>> sent;
   for (int k = 0; k < call.nsources; ++k) {
     const auto source = arena.place<std::byte>(bytes, k % 2 == 0 ? c.evenSkew : c.skew);
     fillFinite(random, source.host, bytes, size);
     sources.push_back({source.host, Form::raw});
+    sent.emplace_back(source.host, source.host + bytes);
     call.sources[k] = {source.device, Form::raw};
   }
   std::vector<std::byte> expected(bytes);
@@ -183,6 +185,10 @@ void runReduceCopy(Report& report, const ReduceCopyCase& c, std::mt19937_64& ran
   for (const std::byte* destination : got)
     same = same && std::memcmp(destination, expected.data(), bytes) == 0;
   if (!same) report.fault(what + ": other bits than the host's");
+  for (std::size_t k = 0; k < sent.size(); ++k) {
+    if (std::memcmp(sources[k].data, sent[k].data(), bytes) != 0)
+      report.fault(fmt::format("{}: source {} was written", what, k));
+  }
   if (!arena.areGuardsUntouched()) report.fault(what + ": bytes between the buffers were written");
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The stages of gpu_proof on a device that the host plays (stand_in_device.cc): they pass, they see a wrong bit and a
-lost device, and tests/gpu/run makes one report of what they write. Nothing here says anything about a GPU.
+"""The stages of gpu_proof on a device that the host plays (stand_in_device.cc): they pass, they see whatever it does
+wrongly, and tests/gpu/run makes one report of what they write. Nothing here says anything about a GPU.
 
 usage: stages_test.py PROGRAM"""
 import json
@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 
 PROGRAM = pathlib.Path(sys.argv[1])
+SMALL = ('probe', 'smoke_small', 'matrix_small', 'bandwidth_small', 'latency_small')
 MOST_KEPT = 10      # faults, of which others are only counted
 LIMIT = 60          # seconds that one start may take
 
@@ -32,6 +33,14 @@ def stage(name, plays=''):
         done = run(PROGRAM, name, '--json', file, plays=plays)
         assert [f.name for f in pathlib.Path(folder).iterdir()] == ['found.json'], done.stdout
         return done.returncode, done.stdout, json.loads(file.read_text())
+
+
+def fails(name, plays, *words):
+    """What it wrote, one fault of which has the words."""
+    status, text, found = stage(name, plays=plays)
+    assert status == 1 and any(all(word in fault for word in words) for fault in found['faults']), \
+        f'{name}, {plays}: {status}\n{text}'
+    return found
 
 
 def passes(name):
@@ -132,7 +141,7 @@ def a_wrong_bit_of_a_collective_is_found():
 
 
 def a_lost_device_is_found():
-    for name in ('probe', 'smoke_small', 'matrix_small', 'bandwidth_small', 'latency_small'):
+    for name in SMALL:
         status, text, found = stage(name, plays='lost')
         assert status == 1 and 'cudaErrorUnknown' in found['faults'][0], text
 
@@ -174,6 +183,70 @@ def a_stage_in_which_everything_hangs_ends_soon():
     assert found['nfaults'] == 2, text      # the lanes of one call
 
 
+def a_byte_outside_is_found():
+    fails('matrix_small', 'beyond', '4 ranks, i8 sum: bytes between the buffers were written')
+    fails('latency_small', 'beyond', 'one-shot all-reduce f32 sum of 2, ', ': bytes between the buffers were written')
+    collectives, reduce_copy = fails('smoke_small', 'beyond', 'ring: bytes between the buffers were written')['tables']
+    assert all(row[4] > 0 for row in collectives['rows']), collectives
+    assert all(row[1] == row[2] > 0 for row in reduce_copy['rows']), reduce_copy
+
+
+def a_written_input_is_found():
+    fails('matrix_small', 'scribbling', 'the input, element 0: the bytes differ')
+    fails('latency_small', 'scribbling', 'the input, element 0: the bytes differ')
+    rows = fails('smoke_small', 'scribbling', ' was written')['tables'][1]['rows']
+    assert all(row[1] == row[2] > 0 for row in rows), rows
+
+
+def a_link_that_counts_wrongly_is_found():
+    fails('smoke_small', 'miscounted', 'ring: link 0->1')
+    fails('matrix_small', 'miscounted', '4 ranks, i8 sum: link 0->1')
+    fails('latency_small', 'miscounted', 'one-shot all-reduce f32 sum of 2, ', ': link 0->1')
+
+
+def a_lane_that_lies_is_found():
+    found = fails('smoke_small', 'done', 'a hang: one-shot', '1 lanes say that they are done')
+    assert found['nfaults'] == 2 and found['facts'] == {'a hang is ended by the deadline': 'no'}, found
+
+
+def no_gpu_is_no_failure():
+    for plays, words in (('none', 'no error'), ('undriven', 'no driver for one is installed')):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run(PROGRAM, 'probe', '--json', pathlib.Path(folder) / 'found.json', plays=plays)
+            assert done.returncode == 77 and done.stdout == f'no GPU: {words}\n', done.stdout
+            assert not os.listdir(folder), os.listdir(folder)
+
+
+def an_old_driver_is_a_failure():
+    fails('probe', 'old', 'driver for CUDA 12.4: cudaErrorInsufficientDriver')
+
+
+def a_device_that_cannot_run_it_is_a_failure():
+    fails('probe', 'uncooperative', 'no cooperative launch')
+    found = fails('matrix_small', 'tiny', 'no call was run at all')
+    assert all(row[1] == 0 < row[3] for row in found['tables'][0]['rows']), found
+
+
+def a_function_that_fails_fails_the_stage():
+    measuring = ('bandwidth_small', 'latency_small')
+    used = {
+        'cudaGetDeviceCount': SMALL, 'cudaGetDeviceProperties': ['probe'], 'cudaRuntimeGetVersion': ['probe'],
+        'cudaDriverGetVersion': ['probe'], 'cudaMemGetInfo': ['probe', 'bandwidth_small'],
+        'cudaDeviceGetAttribute': ['probe', 'matrix_small', *measuring], 'cudaSetDevice': ['matrix_small'],
+        'cudaStreamCreateWithFlags': ['matrix_small'], 'cudaStreamSynchronize': ['matrix_small'],
+        'cudaDeviceSynchronize': ['probe', 'smoke_small', *measuring], 'cudaMalloc': SMALL,
+        'cudaMemcpy': ['probe', 'smoke_small', *measuring], 'cudaMemcpyAsync': ['matrix_small', 'bandwidth_small'],
+        'cudaMemsetAsync': ['bandwidth_small'], 'cudaEventRecord': measuring}
+    for function, stages in used.items():
+        for name in stages:
+            fails(name, function, 'cudaErrorUnknown')
+    for name in measuring:
+        fails(name, 'cudaEventCreate', 'cudaEventRecord: ')
+    fails('bandwidth_small', 'cudaEventElapsedTime', 'the events have no time between them')
+    fails('latency_small', 'cudaEventElapsedTime', 'a call took 0 microseconds')
+    assert stage('matrix_small', plays='cudaHostAlloc')[0] == 0     # any memory of the host will do
+
+
 def usage_is_told():
     for arguments in ((), ('nothing',), ('probe', '--json'), ('probe', '--text', 'x'), ('probe', 'smoke')):
         done = run(PROGRAM, *arguments)
@@ -202,6 +275,9 @@ def run_makes_one_report():
 for case in (probe_passes, smoke_passes, matrix_passes, bandwidth_passes, bandwidth_leaves_out_what_has_no_room,
              latency_passes, a_wrong_bit_is_found, a_wrong_bit_of_a_collective_is_found, a_lost_device_is_found,
              a_hang_is_found, a_late_deadline_is_found, a_clock_that_stands_is_found,
+             a_byte_outside_is_found, a_written_input_is_found, a_link_that_counts_wrongly_is_found,
+             a_lane_that_lies_is_found, no_gpu_is_no_failure, an_old_driver_is_a_failure,
+             a_device_that_cannot_run_it_is_a_failure, a_function_that_fails_fails_the_stage,
              only_that_nothing_came_back_is_told, a_stage_in_which_everything_hangs_ends_soon, usage_is_told,
              a_file_that_cannot_be_written, run_makes_one_report):
     tap.case(case.__name__, case)
