@@ -5,12 +5,6 @@
 #include <utility>
 
 namespace tutti::cuda {
-namespace {
-
-constexpr std::size_t kArenaAlignment = 256;
-
-}  // namespace
-
 std::string failureOf(cudaError_t error, const std::string& what) {
   if (error == cudaSuccess) return "";
   return what + ": " + cudaGetErrorName(error) + " (" + cudaGetErrorString(error) + ")";
@@ -38,38 +32,28 @@ DeviceBuffer DeviceBuffer::make(Report& report, std::size_t bytes) {
   return buffer;
 }
 
-void PinnedBuffer::Free::operator()(std::byte* data) const {
-  if (isPinned)
-    cudaFreeHost(data);
-  else
-    std::free(data);
-}
-
 PinnedBuffer PinnedBuffer::make(Report& report, std::size_t bytes) {
   PinnedBuffer buffer;
   void* data = nullptr;
   if (cudaHostAlloc(&data, bytes, cudaHostAllocDefault) == cudaSuccess) {
-    buffer.data_ = {static_cast<std::byte*>(data), Free{true}};
+    buffer.pinned_.reset(static_cast<std::byte*>(data));
     return buffer;
   }
   cudaGetLastError();  // it is dealt with
-  data =
-      std::aligned_alloc(kArenaAlignment, (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment);
-  buffer.data_ = {static_cast<std::byte*>(data), Free{false}};
-  if (data == nullptr) report.fault("no memory on the host for " + std::to_string(bytes) + " bytes");
+  buffer.any_ = HostMemory(bytes);
+  if (!buffer) report.fault("no memory on the host for " + std::to_string(bytes) + " bytes");
   return buffer;
 }
 
-DeviceArena::DeviceArena(Report& report, HostBuffer host, DeviceBuffer device, std::size_t bytes)
+DeviceArena::DeviceArena(Report& report, HostMemory host, DeviceBuffer device, std::size_t bytes)
     : report_(report),
       host_(std::move(host)),
       device_(std::move(device)),
-      arena_(host_.get(), device_.data(), bytes) {}
+      arena_(host_.data(), device_.data(), bytes) {}
 
 std::unique_ptr<DeviceArena> DeviceArena::make(Report& report, std::size_t bytes) {
-  bytes = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-  HostBuffer host(static_cast<std::byte*>(std::aligned_alloc(kArenaAlignment, bytes)));
-  if (host == nullptr) {
+  HostMemory host(bytes);
+  if (!host) {
     report.fault("no memory on the host for an arena of " + std::to_string(bytes) + " bytes");
     return nullptr;
   }
@@ -79,12 +63,12 @@ std::unique_ptr<DeviceArena> DeviceArena::make(Report& report, std::size_t bytes
 }
 
 bool DeviceArena::upload() {
-  return succeeds(report_, cudaMemcpy(device_.data(), host_.get(), arena_.used(), cudaMemcpyHostToDevice),
+  return succeeds(report_, cudaMemcpy(device_.data(), host_.data(), arena_.used(), cudaMemcpyHostToDevice),
                   "copy to the device");
 }
 
 bool DeviceArena::download() {
-  return succeeds(report_, cudaMemcpy(host_.get(), device_.data(), arena_.used(), cudaMemcpyDeviceToHost),
+  return succeeds(report_, cudaMemcpy(host_.data(), device_.data(), arena_.used(), cudaMemcpyDeviceToHost),
                   "copy from the device");
 }
 

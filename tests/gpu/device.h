@@ -5,12 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "kernels/cuda/virtual_ranks.h"
 #include "tests/gpu/arena.h"
+#include "tests/gpu/host_memory.h"
 #include "tests/gpu/report.h"
 #include "tests/gpu/virtual_communicator.h"
 
@@ -50,15 +50,15 @@ class PinnedBuffer {
   // Holds nothing if there is not so much, which the report is told.
   static PinnedBuffer make(Report& report, std::size_t bytes);
 
-  explicit operator bool() const { return data_ != nullptr; }
-  std::byte* data() const { return data_.get(); }
+  explicit operator bool() const { return data() != nullptr; }
+  std::byte* data() const { return pinned_ ? pinned_.get() : any_.data(); }
 
  private:
   struct Free {
-    bool isPinned;
-    void operator()(std::byte* data) const;
+    void operator()(std::byte* data) const { cudaFreeHost(data); }
   };
-  std::unique_ptr<std::byte, Free> data_;
+  std::unique_ptr<std::byte, Free> pinned_;
+  HostMemory any_;
 };
 
 // An arena on the device with its copy on the host.
@@ -72,16 +72,11 @@ class DeviceArena {
   bool download();
 
  private:
-  struct Free {
-    void operator()(std::byte* data) const { std::free(data); }
-  };
-  using HostBuffer = std::unique_ptr<std::byte, Free>;
-
-  DeviceArena(Report& report, HostBuffer host, DeviceBuffer device, std::size_t bytes);
+  DeviceArena(Report& report, HostMemory host, DeviceBuffer device, std::size_t bytes);
 
   Report& report_;
   // The arena points into both.
-  HostBuffer host_;
+  HostMemory host_;
   DeviceBuffer device_;
   Arena arena_;
 };

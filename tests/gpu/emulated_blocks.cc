@@ -8,6 +8,7 @@
 #include "base/memory_order.h"
 #include "kernels/cuda/virtual_lane-inl.h"
 #include "tests/gpu/device_functions.h"
+#include "tests/gpu/host_memory.h"
 
 namespace tutti::cuda {
 namespace {
@@ -98,31 +99,23 @@ class EmulatedBlockContext {
 
 // Exactly as much as a block asks for, or address sanitizer would see nothing; poisoned, as shared memory may
 // be.
-class Workspace {
- public:
-  explicit Workspace(std::size_t bytes) : pieces_((bytes + sizeof(Piece) - 1) / sizeof(Piece)) {
-    std::memset(static_cast<void*>(pieces_.data()), 0xc3, pieces_.size() * sizeof(Piece));
-  }
-  std::byte* data() { return reinterpret_cast<std::byte*>(pieces_.data()); }
-
- private:
-  struct alignas(kApart) Piece {
-    std::byte bytes[kApart];
-  };
-  std::vector<Piece> pieces_;
-};
+HostMemory workspaceFor(const VirtualLane& lane, int nthreads) {
+  const std::size_t bytes = workspaceOf(lane, static_cast<unsigned>(nthreads), nullptr).bytes;
+  HostMemory memory(bytes);
+  std::memset(memory.data(), 0xc3, bytes);
+  return memory;
+}
 
 }  // namespace
 
 emulation::Played runEmulated(std::span<const VirtualRanks> launches, const EmulatedBlocks& blocks) {
-  std::vector<std::vector<Workspace>> workspaces(launches.size());
+  std::vector<std::vector<HostMemory>> workspaces(launches.size());
   unsigned nlanes = 1;
   for (std::size_t c = 0; c < launches.size(); ++c) {
     const VirtualRanks& launch = launches[c];
     nlanes = std::max(nlanes, launch.nlanes);
     for (std::size_t i = 0; i < launch.nranks * launch.nlanes; ++i)
-      workspaces[c].emplace_back(
-          workspaceOf(launch.lanes[i], static_cast<unsigned>(blocks.nthreads), nullptr).bytes);
+      workspaces[c].push_back(workspaceFor(launch.lanes[i], blocks.nthreads));
   }
   const auto runBlock = [&](Thread& thread, std::size_t c) {
     const VirtualRanks& launch = launches[c];

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
 #include <thread>
 
+#include "tests/gpu/host_memory.h"
 #include "tests/gpu/host_ranks.h"
 
 namespace tutti::cuda {
@@ -120,10 +120,7 @@ std::size_t roomFor(const VirtualCall& call, int nranks) {
 class Worker {
  public:
   Worker(MatrixTarget& target, MatrixResult& result, std::mutex& mutex)
-      : target_(target),
-        golden_(static_cast<std::byte*>(std::aligned_alloc(kApart, target.capacity())), std::free),
-        result_(result),
-        mutex_(mutex) {}
+      : target_(target), golden_(target.capacity()), result_(result), mutex_(mutex) {}
 
   // False if it ended early.
   bool run(const Batch& batch) {
@@ -148,7 +145,7 @@ class Worker {
  private:
   void begin(const Batch& batch) {
     arena_ = std::make_unique<Arena>(target_.host(), target_.device(), target_.capacity());
-    goldenArena_ = std::make_unique<Arena>(golden_.get(), golden_.get(), target_.capacity());
+    goldenArena_ = std::make_unique<Arena>(golden_.data(), golden_.data(), target_.capacity());
     communicator_ = std::make_unique<VirtualCommunicator>(*arena_, batch.nranks, kSlots, kSlotBytes);
     goldenCommunicator_ =
         std::make_unique<VirtualCommunicator>(*goldenArena_, batch.nranks, kSlots, kSlotBytes);
@@ -205,7 +202,7 @@ class Worker {
   }
 
   MatrixTarget& target_;
-  std::unique_ptr<std::byte, decltype(&std::free)> golden_;
+  HostMemory golden_;
   MatrixResult& result_;
   std::mutex& mutex_;
   std::unique_ptr<Arena> arena_;

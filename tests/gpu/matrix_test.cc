@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "tests/gpu/emulated_blocks.h"
+#include "tests/gpu/host_memory.h"
 
 namespace tutti::cuda {
 namespace {
@@ -16,9 +17,9 @@ using Mistake = std::function<void(const std::vector<PlacedCall>&, std::byte* me
 class EmulatedTarget : public MatrixTarget {
  public:
   explicit EmulatedTarget(Mistake mistake = {}, unsigned mostBlocks = 1000)
-      : memory_(kBytes / sizeof(Piece)), mistake_(std::move(mistake)), mostBlocks_(mostBlocks) {}
+      : mistake_(std::move(mistake)), mostBlocks_(mostBlocks) {}
 
-  std::byte* host() override { return memory_.front().bytes; }
+  std::byte* host() override { return memory_.data(); }
   std::byte* device() override { return host(); }
   std::size_t capacity() const override { return kBytes; }
   unsigned mostBlocks() const override { return mostBlocks_; }
@@ -31,10 +32,7 @@ class EmulatedTarget : public MatrixTarget {
 
  private:
   static constexpr std::size_t kBytes = 16 << 20;
-  struct alignas(kApart) Piece {
-    std::byte bytes[kApart];
-  };
-  std::vector<Piece> memory_;
+  HostMemory memory_{kBytes};
   Mistake mistake_;
   unsigned mostBlocks_;
   std::uint64_t seed_ = 0;

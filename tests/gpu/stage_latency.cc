@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "tests/gpu/device.h"
+#include "tests/gpu/host_memory.h"
 #include "tests/gpu/host_ranks.h"
 #include "tests/gpu/stages.h"
 #include "tests/gpu/timing.h"
@@ -89,19 +88,6 @@ std::size_t roomFor(const Case& c) {
   const std::size_t nlinks = nranks * nranks * static_cast<std::size_t>(c.channels);
   return nlinks * (kSlots * (slotBytesOf(c) + 256) + 4096) + nranks * 4 * c.bytes + (std::size_t{4} << 20);
 }
-
-class HostMemory {
- public:
-  explicit HostMemory(std::size_t bytes)
-      : data_(static_cast<std::byte*>(std::aligned_alloc(kApart, (bytes + kApart - 1) / kApart * kApart))) {}
-  std::byte* data() const { return data_.get(); }
-
- private:
-  struct Free {
-    void operator()(std::byte* data) const { std::free(data); }
-  };
-  std::unique_ptr<std::byte, Free> data_;
-};
 
 class Latency {
  public:
@@ -221,7 +207,7 @@ class Latency {
   bool isRight(const Case& c, DeviceArena& memory, const VirtualCommunicator& communicator,
                const PlacedCall& placed) {
     const HostMemory host(roomFor(c));
-    if (host.data() == nullptr) return isFree({"no memory on the host for the golden results"});
+    if (!host) return isFree({"no memory on the host for the golden results"});
     Arena arena(host.data(), host.data(), roomFor(c));
     VirtualCommunicator golden(arena, c.nranks, kSlots, slotBytesOf(c));
     VirtualCall call = placed.call;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/gpu/emulated_blocks.h"
+#include "tests/gpu/host_memory.h"
 #include "tests/gpu/host_ranks.h"
 
 namespace tutti::cuda {
@@ -16,9 +17,7 @@ namespace {
 class HostCommunicator {
  public:
   HostCommunicator(int nranks, std::uint32_t nslots, std::uint64_t slotBytes)
-      : memory_(kArenaBytes / sizeof(Piece)),
-        arena_(memory_.front().bytes, memory_.front().bytes, kArenaBytes),
-        communicator_(arena_, nranks, nslots, slotBytes) {}
+      : communicator_(arena_, nranks, nslots, slotBytes) {}
 
   VirtualCommunicator& operator*() { return communicator_; }
   VirtualCommunicator* operator->() { return &communicator_; }
@@ -30,12 +29,9 @@ class HostCommunicator {
 
  private:
   static constexpr std::size_t kArenaBytes = 2 << 20;
-  struct alignas(kApart) Piece {
-    std::byte bytes[kApart];
-  };
 
-  std::vector<Piece> memory_;
-  Arena arena_;
+  HostMemory memory_{kArenaBytes};
+  Arena arena_{memory_.data(), memory_.data(), kArenaBytes};
   VirtualCommunicator communicator_;
 };
 
