@@ -63,12 +63,21 @@ ORDERED = ('ld.acquire.sys.global.u64', 'st.release.sys.global.u64', 'ld.relaxed
            'st.relaxed.sys.global.u64')
 
 
+def entries_of(ptx):
+    """[(kernel, its text)]"""
+    return [(entry.split('(')[0].strip(), entry) for entry in ptx.split('.entry ')[1:]]
+
+
+def number_faults(ptx):
+    n = len(entries_of(ptx))
+    return [] if n == OPERATIONS else [f'{n} kernels, not {OPERATIONS}']
+
+
 def order_faults(ptx):
     """What is missing in, or wrong with, the memory operations of a file of kernels that exchange messages. Every kernel
     has its own."""
     faults = []
-    for entry in ptx.split('.entry ')[1:]:
-        name = entry.split('(')[0].strip()
+    for name, entry in entries_of(ptx):
         faults += [f'{name}: no {wanted}' for wanted in ORDERED if wanted not in entry]
         found = set(re.findall(r'\b(?:ld\.global\.nc|(?:ld|st)\.(?:relaxed|acquire|release|volatile))[\w.]*', entry))
         faults += [f'{name}: {strange}' for strange in sorted(found - set(ORDERED))]
@@ -76,9 +85,8 @@ def order_faults(ptx):
 
 
 def wide_faults(ptx):
-    return [f'{entry.split("(")[0].strip()}: no access of 16 bytes'
-            for entry in ptx.split('.entry ')[1:] if not re.search(r'\bld(\.\w+)?\.v4\.(u|b)32', entry) or
-            not re.search(r'\bst(\.\w+)?\.v4\.(u|b)32', entry)]
+    return [f'{name}: no {access} of 16 bytes' for name, entry in entries_of(ptx) for access in ('ld', 'st')
+            if not re.search(rf'\b{access}(\.\w+)?\.v4\.(u|b)32', entry)]
 
 
 def needed(file):
@@ -183,6 +191,7 @@ def planted_mistakes_are_found():
                      ('st.relaxed', 'st.volatile'), ('.sys', '.gpu'), ('ld.v4', 'ld.global.nc.v4')):
         assert order_faults(entry + entry.replace(old, new)), new
     assert wide_faults(entry.replace('v4', 'v2'))
+    assert not number_faults(OPERATIONS * entry) and number_faults(entry) and number_faults('')
     assert cuda_names(['libc.so.6', 'libcuda.so.1', 'libcudart.so.13']) == ['libcuda.so.1', 'libcudart.so.13']
 
 
@@ -200,6 +209,7 @@ def main():
             [] if len(reports) == TYPES else [f'{len(reports)} reports, not {TYPES}']))
         ptx = [f for f in of['.ptx'] if f.name.startswith(source)]
         tap.case(f'{source}_moves_16_bytes_at_once', of_all, ptx, wide_faults)
+        tap.case(f'{source}_is_there_for_every_operation', of_all, ptx, number_faults)
     tap.case('flags_keep_their_order', of_all, [f for f in of['.ptx'] if f.name.startswith('virtual_ranks')], order_faults)
     for file in linked:
         tap.case(f'{file.name}_needs_no_cuda_to_load', needs_no_cuda, file)
