@@ -14,7 +14,7 @@ MOST_LINES = 1000       # of the output that are kept, the last ones
 MOST_CHARACTERS = 4000  # of a line; a longer one becomes several
 CANNOT_START = 127      # what the dynamic linker and shells say, too
 # What ends us, by an exception that is raised wherever we are.
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDINGS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclasses.dataclass

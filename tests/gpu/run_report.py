@@ -96,9 +96,10 @@ def replace(file, text):
 def markdown(whole, counted):
     project, machine = whole['project'], whole['machine']
     lines = ['# GPU report', '',
-             f'{machine.get("device", "unknown device")}, driver {machine.get("driver", "unknown")}, '
-             f'runtime {machine.get("runtime", "unknown")}; {whole["date"]}; '
-             f'tutti {project.get("version", "of unknown version")}, commit {project.get("commit", "unknown")}.', '',
+             inline(f'{machine.get("device", "unknown device")}, driver {machine.get("driver", "unknown")}, '
+                    f'runtime {machine.get("runtime", "unknown")}; {whole["date"]}; '
+                    f'tutti {project.get("version", "of unknown version")}, commit {project.get("commit", "unknown")}.'),
+             '',
              f'{counted}.', '']
     lines += table(['stage', 'outcome', 'seconds', 'limit', 'reason'],
                    [[stage[key] for key in ('name', 'outcome', 'seconds', 'limit', 'reason')]

@@ -29,6 +29,8 @@ plan = json.loads((here / 'plan.json').read_text()).get(stage, 'pass')
 found = {'stage': stage, 'facts': {}, 'tables': [], 'notes': ['a note'], 'nfaults': 0, 'faults': []}
 if stage == 'probe':
     found['facts'] = {'device': 'Stand-in 1', 'driver': '13.0', 'runtime': '13.0', 'memory, MiB': 7}
+if plan == 'odd name':
+    found['facts']['device'] = 'a|b\\n```'
 if stage == 'bandwidth':
     found['tables'] = [{'title': 'Rates', 'columns': ['type', 'GB/s'], 'rows': [['f32', 1234.5678], ['a|b', 2]]}]
 if plan == 'no gpu':
@@ -222,6 +224,12 @@ def report_has_the_values():
          '### Rates', '| type | GB/s |', '| f32 | 1235 |', '| a\\|b | 2 |', '| memory, MiB | 7 |', '- a note')
 
 
+def an_odd_name_breaks_no_table():
+    done = Done({'probe': 'odd name'})
+    assert done.json['machine']['device'] == 'a|b\n```', done.json['machine']
+    says(done.md, '\na\\|b ```, driver 13.0', '| device | a\\|b ``` |')
+
+
 def a_packed_commit_is_told():
     done = Done({}, before=lambda build: (build / 'commit').write_text('0123abc\n'))
     assert done.json['project']['commit'] == '0123abc'
@@ -374,7 +382,7 @@ def interrupted_while_a_stage_begins():
         program = pathlib.Path(folder) / 'tests' / 'gpu' / 'gpu_proof'
         program.parent.mkdir(parents=True)
         script(program, '#!/bin/sh\nsleep 100')
-        for turn in range(20):
+        for turn in range(8):
             with subprocess.Popen([RUN, folder], stdout=subprocess.PIPE, text=True) as run:
                 assert run.stdout.readline().startswith('== probe')
                 time.sleep(turn * 2e-4)
@@ -395,6 +403,7 @@ tap.case('no_gpu', no_gpu)
 tap.case('a_gpu_that_goes_away_is_a_failure', a_gpu_that_goes_away_is_a_failure)
 tap.case('no_build', no_build)
 tap.case('report_has_the_values', report_has_the_values)
+tap.case('an_odd_name_breaks_no_table', an_odd_name_breaks_no_table)
 tap.case('a_packed_commit_is_told', a_packed_commit_is_told)
 tap.case('an_older_report_is_removed', an_older_report_is_removed)
 tap.case('no_sanitizer', no_sanitizer)
@@ -411,5 +420,6 @@ tap.case('limits', limits)
 tap.case('interrupted_by_sigterm', interrupted, signal.SIGTERM)
 tap.case('interrupted_by_sigint', interrupted, signal.SIGINT)
 tap.case('interrupted_by_sighup', interrupted, signal.SIGHUP)
+tap.case('interrupted_by_sigquit', interrupted, signal.SIGQUIT)
 tap.case('interrupted_while_a_stage_begins', interrupted_while_a_stage_begins)
 tap.finish()

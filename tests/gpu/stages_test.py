@@ -23,7 +23,7 @@ LIMIT = 60          # seconds that one start may take
 
 def run(*arguments, plays=''):
     return subprocess.run([str(a) for a in arguments], env={**os.environ, 'TUTTI_STAND_IN': plays}, timeout=LIMIT,
-                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                          text=True, errors='replace', stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def stage(name, plays=''):
@@ -227,6 +227,11 @@ def a_device_that_cannot_run_it_is_a_failure():
     assert all(row[1] == 0 < row[3] for row in found['tables'][0]['rows']), found
 
 
+def any_name_of_a_device_can_be_told():
+    status, text, found = stage('probe', plays='oddly named')
+    assert status == 0 and found['facts']['device'] == 'a|b\n\ufffd', found
+
+
 def a_function_that_fails_fails_the_stage():
     measuring = ('bandwidth_small', 'latency_small')
     used = {
@@ -273,12 +278,13 @@ def run_makes_one_report():
 
 
 for case in (probe_passes, smoke_passes, matrix_passes, bandwidth_passes, bandwidth_leaves_out_what_has_no_room,
-             latency_passes, a_wrong_bit_is_found, a_wrong_bit_of_a_collective_is_found, a_lost_device_is_found,
-             a_hang_is_found, a_late_deadline_is_found, a_clock_that_stands_is_found,
-             a_byte_outside_is_found, a_written_input_is_found, a_link_that_counts_wrongly_is_found,
-             a_lane_that_lies_is_found, no_gpu_is_no_failure, an_old_driver_is_a_failure,
-             a_device_that_cannot_run_it_is_a_failure, a_function_that_fails_fails_the_stage,
-             only_that_nothing_came_back_is_told, a_stage_in_which_everything_hangs_ends_soon, usage_is_told,
-             a_file_that_cannot_be_written, run_makes_one_report):
+             latency_passes, a_wrong_bit_is_found, a_wrong_bit_of_a_collective_is_found,
+             a_lost_device_is_found, a_hang_is_found, a_late_deadline_is_found,
+             a_clock_that_stands_is_found, a_byte_outside_is_found, a_written_input_is_found,
+             a_link_that_counts_wrongly_is_found, a_lane_that_lies_is_found, no_gpu_is_no_failure,
+             an_old_driver_is_a_failure, a_device_that_cannot_run_it_is_a_failure,
+             any_name_of_a_device_can_be_told, a_function_that_fails_fails_the_stage,
+             only_that_nothing_came_back_is_told, a_stage_in_which_everything_hangs_ends_soon,
+             usage_is_told, a_file_that_cannot_be_written, run_makes_one_report):
     tap.case(case.__name__, case)
 tap.finish()

@@ -14,6 +14,7 @@
 //   none, undriven, old    there is no device, no driver, or one that is older than the runtime
 //   uncooperative  there are no cooperative launches
 //   tiny           there is one multiprocessor
+//   oddly named    the device's name is no UTF-8, and has what Markdown takes for its own
 //   FUNCTION       this function of the runtime fails
 #include <cuda_runtime_api.h>
 
@@ -76,7 +77,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
-  std::strcpy(properties->name, "stand-in");
+  std::strcpy(properties->name, plays("oddly named") ? "a|b\n\xff" : "stand-in");
   return answer("cudaGetDeviceProperties");
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
