@@ -2,6 +2,7 @@
 // few sizes: whether anything is wrong at all. And one call that cannot end, which the deadline has to end.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -24,6 +25,7 @@ struct Shape {
   int nsources;
   int ndestinations;
   Form to = Form::result;
+  Form from = Form::raw;
 };
 
 struct Size {
@@ -133,26 +135,38 @@ void runHangs(Report& report, const Size& size) {
   report.fact("a hang is ended by the deadline", ended ? "yes" : "no");
 }
 
+// How far operands lie behind a multiple of 128, in elements of their own: every other source, and all others, which
+// lie some bytes further.
+struct Skew {
+  std::size_t evenElements;
+  std::size_t elements;
+  std::size_t bytes;
+};
+
 struct ReduceCopyCase {
   DataType type;
   Operation operation;
   std::uint64_t count;
   Shape shape;
-  // Bytes that operands lie behind a multiple of 128: every other source, and all others.
-  std::size_t evenSkew;
-  std::size_t skew;
+  Skew skew;
 };
+
+const char* nameOf(Form form) {
+  return form == Form::raw ? "raw" : form == Form::partial ? "partial" : "result";
+}
 
 // The kernel of its own, against the host's.
 void runReduceCopy(Report& report, const ReduceCopyCase& c, std::mt19937_64& random) {
-  const std::size_t size = bytesOf(c.type);
+  const std::size_t sourceSize = bytesOf(c.type, c.operation, c.shape.from);
+  const std::size_t size = bytesOf(c.type, c.operation, c.shape.to);  // of a destination
+  const std::size_t sourceBytes = c.count * sourceSize;
   const std::size_t bytes = c.count * size;
-  const int noperands = c.shape.nsources + c.shape.ndestinations;
-  const std::string what =
-      fmt::format("reduceCopy {} {}, {} elements, {} to {}{}, bytes askew: {} and {}", nameOf(c.type),
-                  nameOf(c.operation), c.count, c.shape.nsources, c.shape.ndestinations,
-                  c.shape.to == Form::raw ? " as they are" : "", c.evenSkew, c.skew);
-  const auto memory = DeviceArena::make(report, static_cast<unsigned>(noperands) * (bytes + 512) + 512);
+  const auto noperands = static_cast<unsigned>(c.shape.nsources + c.shape.ndestinations);
+  const std::string what = fmt::format(
+      "reduceCopy {} {}, {} elements, {} {} to {} {}, off by {} and {} elements and {} bytes", nameOf(c.type),
+      nameOf(c.operation), c.count, c.shape.nsources, nameOf(c.shape.from), c.shape.ndestinations,
+      nameOf(c.shape.to), c.skew.evenElements, c.skew.elements, c.skew.bytes);
+  const auto memory = DeviceArena::make(report, noperands * (std::max(bytes, sourceBytes) + 512) + 512);
   if (memory == nullptr) return;
   Arena& arena = memory->arena();
   ReduceCopyCall call{};
@@ -163,16 +177,18 @@ void runReduceCopy(Report& report, const ReduceCopyCase& c, std::mt19937_64& ran
   std::vector<Source> sources;
   std::vector<std::vector<std::byte>> sent;
   for (int k = 0; k < call.nsources; ++k) {
-    const auto source = arena.place<std::byte>(bytes, k % 2 == 0 ? c.evenSkew : c.skew);
-    fillFinite(random, source.host, bytes, size);
-    sources.push_back({source.host, Form::raw});
-    sent.emplace_back(source.host, source.host + bytes);
-    call.sources[k] = {source.device, Form::raw};
+    const auto source =
+        arena.place<std::byte>(sourceBytes, k % 2 == 0 ? c.skew.evenElements * sourceSize
+                                                       : c.skew.elements * sourceSize + c.skew.bytes);
+    fillFinite(random, source.host, sourceBytes, sourceSize);
+    sources.push_back({source.host, c.shape.from});
+    sent.emplace_back(source.host, source.host + sourceBytes);
+    call.sources[k] = {source.device, c.shape.from};
   }
   std::vector<std::byte> expected(bytes);
   std::vector<const std::byte*> got;
   for (int k = 0; k < call.ndestinations; ++k) {
-    const auto destination = arena.place<std::byte>(bytes, c.skew);
+    const auto destination = arena.place<std::byte>(bytes, c.skew.elements * size + c.skew.bytes);
     got.push_back(destination.host);
     call.destinations[k] = {destination.device, c.shape.to};
   }
@@ -186,7 +202,7 @@ void runReduceCopy(Report& report, const ReduceCopyCase& c, std::mt19937_64& ran
     same = same && std::memcmp(destination, expected.data(), bytes) == 0;
   if (!same) report.fault(what + ": other bits than the host's");
   for (std::size_t k = 0; k < sent.size(); ++k) {
-    if (std::memcmp(sources[k].data, sent[k].data(), bytes) != 0)
+    if (std::memcmp(sources[k].data, sent[k].data(), sourceBytes) != 0)
       report.fault(fmt::format("{}: source {} was written", what, k));
   }
   if (!arena.areGuardsUntouched()) report.fault(what + ": bytes between the buffers were written");
@@ -195,18 +211,17 @@ void runReduceCopy(Report& report, const ReduceCopyCase& c, std::mt19937_64& ran
 // Every access that the kernel has: all operands on multiples of 16 bytes, all with the same head before one, askew to
 // each other by an element and by a byte.
 int runReduceCopies(Report& report, const Size& size, DataType type) {
+  constexpr Skew kSkews[] = {{0, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 0, 1}};
   std::mt19937_64 random(static_cast<unsigned>(type));
-  const std::size_t element = bytesOf(type);
   int launches = 0;
   for (int o = 0; o < kOperations; ++o) {
     const auto operation = static_cast<Operation>(o);
     for (std::uint64_t count : size.counts) {
       for (const Shape& shape : size.shapes) {
-        runReduceCopy(report, {type, operation, count, shape, 0, 0}, random);
-        runReduceCopy(report, {type, operation, count, shape, element, element}, random);
-        runReduceCopy(report, {type, operation, count, shape, 0, element}, random);
-        if (element > 1) runReduceCopy(report, {type, operation, count, shape, 0, 1}, random);
-        launches += element > 1 ? 4 : 3;
+        for (const Skew& skew : kSkews) {
+          runReduceCopy(report, {type, operation, count, shape, skew}, random);
+          ++launches;
+        }
       }
     }
   }
@@ -233,12 +248,21 @@ void run(Report& report, const Size& size) {
 void smoke(Report& report) {
   std::vector<DataType> types;
   for (int type = 0; type < kDataTypes; ++type) types.push_back(static_cast<DataType>(type));
-  const std::vector<Shape> shapes = {{1, 1}, {2, 2}, {8, 8}, {8, 1}, {1, 8}, {1, 8, Form::raw}};
+  const std::vector<Shape> shapes = {{1, 1},
+                                     {2, 2},
+                                     {8, 8},
+                                     {8, 1},
+                                     {1, 8},
+                                     {1, 8, Form::raw},
+                                     {2, 1, Form::partial},
+                                     {2, 1, Form::result, Form::partial},
+                                     {8, 8, Form::partial, Form::partial}};
   run(report, {4, {1, 7, 1023, 65539}, shapes, types, {}, 20'000'000});
 }
 
 void smokeSmall(Report& report) {
-  const std::vector<Shape> shapes = {{3, 3}, {8, 1}, {1, 8}, {1, 8, Form::raw}};
+  const std::vector<Shape> shapes = {
+      {3, 3}, {8, 1}, {1, 8}, {1, 8, Form::raw}, {2, 1, Form::partial}, {2, 1, Form::result, Form::partial}};
   run(report, {2,
                {1, 1023},
                shapes,

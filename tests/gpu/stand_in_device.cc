@@ -197,8 +197,9 @@ int launchReduceCopy(const ReduceCopyCall& call, unsigned, void*) {
   else
     tutti::reduceCopy(call.reduction, call.sources, call.nsources, call.destinations, call.ndestinations,
                       call.count);
-  auto* last = static_cast<std::byte*>(call.destinations[call.ndestinations - 1].data);
-  const std::size_t bytes = call.count * bytesOf(call.reduction.type);
+  const Destination& written = call.destinations[call.ndestinations - 1];
+  auto* last = static_cast<std::byte*>(written.data);
+  const std::size_t bytes = call.count * bytesOf(call.reduction.type, call.reduction.operation, written.form);
   if (plays("wrong")) last[bytes - 1] ^= std::byte{1};
   if (plays("beyond")) last[bytes] ^= std::byte{1};
   if (plays("scribbling"))
