@@ -15,6 +15,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 
+HERE = pathlib.Path(__file__).resolve().parent
 KERNELS = {'reduce_copy': 'reduceCopyAll', 'virtual_ranks': 'virtualRanks'}
 OPERATIONS = 5
 TYPES = 12
@@ -118,23 +119,32 @@ def needs_no_cuda(file):
 
 def run_says_no_gpu(build):
     with tempfile.TemporaryDirectory() as folder:   # a report that someone wants may lie in the build
-        run = subprocess.run([pathlib.Path(__file__).with_name('run'), build, '--output', folder],
-                             stdout=subprocess.PIPE, text=True, env={**os.environ, 'CUDA_VISIBLE_DEVICES': ''})
+        run = subprocess.run([HERE / 'run', build, '--output', folder], stdout=subprocess.PIPE, text=True,
+                             env={**os.environ, 'CUDA_VISIBLE_DEVICES': ''})
     if 'cudaErrorInsufficientDriver' in run.stdout:
         raise tap.Skip('the driver here is older than the toolkit')
     assert run.returncode == 77 and 'no GPU' in run.stdout, f'status {run.returncode}: {run.stdout}'
 
 
+def packs(build, folder):
+    """What it says of the files."""
+    pack = subprocess.run([HERE / 'pack', build, folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert pack.returncode == 0 and re.search(r'^ *\d+\.\d+ MiB in all', pack.stdout, re.MULTILINE), pack.stdout
+    return pack.stdout
+
+
+def refuses_to_pack(build, folder, words):
+    pack = subprocess.run([HERE / 'pack', build, folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert pack.returncode == 1 and words in pack.stdout, f'status {pack.returncode}: {pack.stdout}'
+
+
 def packed_is_small_and_whole(build):
-    here = pathlib.Path(__file__).parent
     with tempfile.TemporaryDirectory() as folder:
-        pack = subprocess.run([here / 'pack', build, folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        assert pack.returncode == 0 and re.search(r'^ *\d+\.\d+ MiB in all', pack.stdout, re.MULTILINE), pack.stdout
+        said = packs(build, folder)
         packed = pathlib.Path(folder)
-        assert sum(f.stat().st_size for f in packed.rglob('*') if f.is_file()) < MOST_PACKED, pack.stdout
-        assert (packed / 'commit').is_file(), pack.stdout
-        again = subprocess.run([here / 'pack', build, folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        assert again.returncode == 0 and again.stdout == pack.stdout, again.stdout
+        assert sum(f.stat().st_size for f in packed.rglob('*') if f.is_file()) < MOST_PACKED, said
+        assert (packed / 'commit').is_file(), said
+        assert packs(build, folder) == said
         # Everything comes from the folder or is what every machine has.
         for line in subprocess.check_output(['ldd', packed / 'tests' / 'gpu' / 'gpu_proof'], text=True).splitlines():
             name = pathlib.Path(line.split()[0]).name
@@ -144,9 +154,7 @@ def packed_is_small_and_whole(build):
 
 def pack_needs_a_build():
     with tempfile.TemporaryDirectory() as folder:
-        pack = subprocess.run([pathlib.Path(__file__).with_name('pack'), '/nowhere', folder], stderr=subprocess.PIPE,
-                              text=True)
-        assert pack.returncode == 1 and 'build with' in pack.stderr, f'status {pack.returncode}: {pack.stderr}'
+        refuses_to_pack('/nowhere', folder, 'build with')
 
 
 def pack_refuses_what_is_out_of_date():
@@ -159,9 +167,7 @@ def pack_refuses_what_is_out_of_date():
         program.write_text('')
         program.chmod(0o755)
         (build / 'source').write_text('')
-        pack = subprocess.run([pathlib.Path(__file__).with_name('pack'), build, build / 'packed'], stderr=subprocess.PIPE,
-                              text=True)
-        assert pack.returncode == 1 and 'is out of date: ninja -C' in pack.stderr, f'{pack.returncode}: {pack.stderr}'
+        refuses_to_pack(build, build / 'packed', 'is out of date: ninja -C')
         assert not (build / 'packed').exists()
 
 
@@ -170,8 +176,7 @@ def pack_spares_what_it_did_not_make(build):
         someones = pathlib.Path(folder) / 'tests' / 'gpu' / 'someones'
         someones.parent.mkdir(parents=True)
         someones.write_text('')
-        pack = subprocess.run([pathlib.Path(__file__).with_name('pack'), build, folder], stderr=subprocess.PIPE, text=True)
-        assert pack.returncode == 1 and 'holds something else' in pack.stderr, f'{pack.returncode}: {pack.stderr}'
+        refuses_to_pack(build, folder, 'holds something else')
         assert someones.exists()
 
 
