@@ -15,6 +15,7 @@
 
 #include "tests/support/communicators.h"
 #include "tests/support/processes.h"
+#include "tests/support/traces.h"
 
 namespace tutti {
 namespace {
@@ -37,34 +38,6 @@ double secondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// All-reduces until one fails; its text, and how long the failing call took.
-std::string untilItFails(tuttiComm_t comm, std::size_t count, double* seconds = nullptr) {
-  std::vector<float> mine(count, 1);
-  std::vector<float> sum(count);
-  for (;;) {
-    const auto begin = Clock::now();
-    const tuttiResult_t result =
-        tuttiAllReduce(mine.data(), sum.data(), count, tuttiFloat32, tuttiSum, comm, nullptr);
-    if (result == tuttiSuccess) continue;
-    if (seconds != nullptr) *seconds = secondsSince(begin);
-    return tuttiGetLastError(comm);
-  }
-}
-
-int mappings(const std::string& what) {
-  std::ifstream maps("/proc/self/maps");
-  int found = 0;
-  for (std::string line; std::getline(maps, line);) found += has(line, what) ? 1 : 0;
-  return found;
-}
-
-// Nothing of other processes is mapped any more, once the service thread has come round.
-std::string leftovers() {
-  for (int i = 0; i < 200 && mappings("memfd:tutti") > 1; ++i) std::this_thread::sleep_for(10ms);
-  const int left = mappings("memfd:tutti");
-  return left <= 1 ? "" : std::to_string(left) + " arenas are mapped";
-}
-
 TEST(Death, IsNamedToAllWhereverItComes) {
   std::mt19937 random(1);
   for (int round = 0; round < 30; ++round) {
@@ -83,7 +56,7 @@ TEST(Death, IsNamedToAllWhereverItComes) {
       tuttiCommGetAsyncError(comm, &asynchronous);
       if (asynchronous != tuttiRemoteError) return "async error " + std::to_string(asynchronous);
       if (tuttiCommDestroy(comm) != tuttiSuccess) return tuttiGetLastError(nullptr);
-      return leftovers();
+      return peersMapped();
     });
     for (int rank = 0; rank < nranks; ++rank) ASSERT_TRUE(processes.hear());
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
@@ -174,9 +147,9 @@ TEST(Leaving, GivesTheMemoryBack) {
                                  if (tuttiAllReduce(value.data(), value.data(), 1000, tuttiInt32, tuttiSum,
                                                     comm, nullptr) != tuttiSuccess)
                                    return tuttiGetLastError(comm);
-                                 return mappings("memfd:tutti") == 3 ? "" : "not three arenas are mapped";
+                                 return arenasMapped() == 3 ? "" : "not three arenas are mapped";
                                });
-                           return wrong.empty() ? leftovers() : wrong;
+                           return wrong.empty() ? peersMapped() : wrong;
                          }),
             "");
 }
@@ -451,9 +424,6 @@ TEST(Init, AHundredTimes) {
                            tuttiComm_t first = nullptr;
                            if (tuttiCommInitRank(&first, 2, id, rank) != tuttiSuccess)
                              return tuttiGetLastError(nullptr);
-                           const auto descriptors = [] {
-                             return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
-                           };
                            long before = 0;
                            for (int i = 0; i < 100; ++i) {
                              tuttiUniqueId next{};
@@ -467,11 +437,11 @@ TEST(Init, AHundredTimes) {
                              tuttiAllReduce(&value, &value, 1, tuttiInt32, tuttiSum, comm, nullptr);
                              if (value != 2) return "wrong";
                              if (tuttiCommDestroy(comm) != tuttiSuccess) return tuttiGetLastError(nullptr);
-                             if (i == 10) before = descriptors();
+                             if (i == 10) before = openDescriptors();
                            }
-                           if (descriptors() > before + 3) return "descriptors pile up";
+                           if (openDescriptors() > before + 3) return "descriptors pile up";
                            tuttiCommDestroy(first);
-                           return leftovers();
+                           return peersMapped();
                          }),
             "");
 }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 
 namespace tutti {
@@ -28,12 +29,13 @@ std::string shareId(int process, int count, const int (&pipe)[2], tuttiUniqueId&
   return "";
 }
 
-[[noreturn]] void runChild(int process, int count, const Processes::Body& body, const int (&ids)[2],
-                           int output) {
+[[noreturn]] void runChild(int process, int count, const Processes::Body& body, const Processes::Enter& enter,
+                           const int (&ids)[2], int output) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   alarm(Processes::kLimitSeconds);
   tuttiUniqueId id{};
-  std::string wrong = shareId(process, count, ids, id);
+  std::string wrong = enter == nullptr ? "" : enter(process);
+  if (wrong.empty()) wrong = shareId(process, count, ids, id);
   close(ids[0]);
   close(ids[1]);
   if (wrong.empty()) wrong = body(process, id);
@@ -48,7 +50,8 @@ bool ProcessEnd::isKilledBy(int signal) const {
   return WIFSIGNALED(status) && WTERMSIG(status) == signal;
 }
 
-Processes::Processes(int count, const Body& body) : children_(static_cast<std::size_t>(count)) {
+Processes::Processes(int count, const Body& body, const Enter& enter)
+    : children_(static_cast<std::size_t>(count)) {
   int ids[2];
   int news[2];
   if (pipe(ids) != 0 || pipe(news) != 0) std::abort();
@@ -65,7 +68,7 @@ Processes::Processes(int count, const Body& body) : children_(static_cast<std::s
       close(output[0]);
       close(news[0]);
       newsOfChild = news[1];
-      runChild(process, count, body, ids, output[1]);
+      runChild(process, count, body, enter, ids, output[1]);
     }
     close(output[1]);
     child.output = output[0];
@@ -129,8 +132,22 @@ std::string onCommunicator(int nranks, int rank, const tuttiUniqueId& id, const 
   return wrong;
 }
 
-std::string runProcesses(int count, const Processes::Body& body) {
-  Processes processes(count, body);
+std::string untilItFails(tuttiComm_t comm, std::size_t count, double* seconds) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<float> mine(count, 1);
+  std::vector<float> sum(count);
+  for (;;) {
+    const auto begin = Clock::now();
+    const tuttiResult_t result =
+        tuttiAllReduce(mine.data(), sum.data(), count, tuttiFloat32, tuttiSum, comm, nullptr);
+    if (result == tuttiSuccess) continue;
+    if (seconds != nullptr) *seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    return tuttiGetLastError(comm);
+  }
+}
+
+std::string runProcesses(int count, const Processes::Body& body, const Processes::Enter& enter) {
+  Processes processes(count, body, enter);
   std::string wrong;
   for (int process = 0; process < count; ++process) {
     const ProcessEnd end = processes.wait(process);

@@ -25,9 +25,11 @@ class Processes {
 
   // What a child does. It answers what is wrong, or nothing; that is what the process says.
   using Body = std::function<std::string(int process, const tuttiUniqueId& id)>;
+  // What it does first of all, before there is an id: it may go elsewhere (surroundings.h). Answers likewise.
+  using Enter = std::function<std::string(int process)>;
 
   // Process 0 makes the id, so the test's own process never uses the library.
-  Processes(int count, const Body& body);
+  Processes(int count, const Body& body, const Enter& enter = nullptr);
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
   ~Processes();  // kills those that are left
@@ -59,7 +61,10 @@ class Processes {
 std::string onCommunicator(int nranks, int rank, const tuttiUniqueId& id, const tuttiConfig_t& config,
                            const std::function<std::string(tuttiComm_t)>& body);
 
+// All-reduces of `count` elements until one fails; its text, and how long the failing call took.
+std::string untilItFails(tuttiComm_t comm, std::size_t count, double* seconds = nullptr);
+
 // All `count` processes have to say nothing and end well; otherwise what they say.
-std::string runProcesses(int count, const Processes::Body& body);
+std::string runProcesses(int count, const Processes::Body& body, const Processes::Enter& enter = nullptr);
 
 }  // namespace tutti
