@@ -6,9 +6,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
-#include <fstream>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,40 +33,6 @@ constexpr double kSoon = 2;
 
 double secondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-TEST(Death, IsNamedToAllWhereverItComes) {
-  std::mt19937 random(1);
-  for (int round = 0; round < 30; ++round) {
-    const int nranks = 2 + round % 3;
-    const int victim = round % nranks;
-    const std::size_t count = round % 2 == 0 ? 4 : 300'000;
-    Processes processes(nranks, [&](int rank, const tuttiUniqueId& id) -> std::string {
-      tuttiComm_t comm = nullptr;
-      if (tuttiCommInitRank(&comm, nranks, id, rank) != tuttiSuccess) return tuttiGetLastError(nullptr);
-      Processes::tell();
-      double seconds = 0;
-      const std::string text = untilItFails(comm, count, &seconds);
-      if (!has(text, "rank " + std::to_string(victim) + " is gone")) return "not named: " + text;
-      if (seconds > kSoon) return "it took " + std::to_string(seconds) + " s";
-      tuttiResult_t asynchronous = tuttiSuccess;
-      tuttiCommGetAsyncError(comm, &asynchronous);
-      if (asynchronous != tuttiRemoteError) return "async error " + std::to_string(asynchronous);
-      if (tuttiCommDestroy(comm) != tuttiSuccess) return tuttiGetLastError(nullptr);
-      return peersMapped();
-    });
-    for (int rank = 0; rank < nranks; ++rank) ASSERT_TRUE(processes.hear());
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
-    processes.signal(victim, SIGKILL);
-    for (int rank = 0; rank < nranks; ++rank) {
-      const ProcessEnd end = processes.wait(rank);
-      if (rank == victim)
-        EXPECT_TRUE(end.isKilledBy(SIGKILL));
-      else
-        EXPECT_EQ(end.text, "") << "rank " << rank << " of round " << round;
-    }
-    if (HasFailure()) return;
-  }
 }
 
 TEST(Death, IsToldToRanksThatAreInNoCall) {
