@@ -84,6 +84,27 @@ TEST(Death, WithoutDestroyIsTold) {
   for (const ProcessEnd& end : processes.waitForAll()) EXPECT_EQ(end.text, "");
 }
 
+// Whatever its threads are doing: none of them keeps it, and none crashes.
+TEST(Death, ByExitBesideAThreadThatIsInCalls) {
+  for (int round = 0; round < 10; ++round) {
+    Processes processes(2, [&](int rank, const tuttiUniqueId& id) -> std::string {
+      tuttiComm_t comm = nullptr;
+      if (tuttiCommInitRank(&comm, 2, id, rank) != tuttiSuccess) return tuttiGetLastError(nullptr);
+      if (rank == 1) {
+        std::thread([comm] { untilItFails(comm, 10'000); }).detach();
+        std::this_thread::sleep_for(round * 1ms);
+        std::exit(0);
+      }
+      const std::string text = untilItFails(comm, 10'000);
+      return has(text, "rank 1 is gone") ? "" : text;
+    });
+    for (const ProcessEnd& end : processes.waitForAll()) {
+      EXPECT_EQ(end.text, "");
+      EXPECT_EQ(end.status, 0);
+    }
+  }
+}
+
 // Who needs the leaver no more is not disturbed.
 TEST(Leaving, IsNoError) {
   EXPECT_EQ(runProcesses(3,

@@ -2,12 +2,17 @@
 // anew.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/support/communicators.h"
 #include "tests/support/processes.h"
@@ -69,6 +74,66 @@ TEST(Fork, AParentsDeathIsNotHiddenByItsChild) {
     return text.find("rank 1 is gone") != std::string::npos ? "" : text;
   });
   EXPECT_EQ(processes.wait(0).text, "");
+}
+
+// What the shell's status says of a program: whether it was started with descriptors of the library.
+constexpr char kLookAtDescriptors[] =
+    "ls -l /proc/self/fd | grep -qE ' ([3-9]|[0-9]{2,}) -> (.*tutti|anon_inode|socket)' && exit 5; exit 3";
+
+int statusOf(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// Starts programs and ends a child in order, in turn: what is wrong, or nothing.
+std::string startOthers(tuttiComm_t comm) {
+  for (int i = 0; i < 10; ++i) {
+    const int status = std::system(kLookAtDescriptors);
+    if (status != 3 << 8) return "system(): " + std::to_string(status);
+    pid_t child = -1;
+    const char* const arguments[] = {"sh", "-c", kLookAtDescriptors, nullptr};
+    if (posix_spawn(&child, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(arguments), environ) != 0)
+      return "posix_spawn()";
+    if (statusOf(child) != 3) return "the program that posix_spawn() has started";
+    child = fork();
+    if (child == 0) std::exit(tuttiBarrier(comm, nullptr) == tuttiInvalidArgument ? 4 : 1);
+    if (statusOf(child) != 4) return "a child's exit";
+  }
+  return "";
+}
+
+TEST(Fork, AndProgramsBesideAThreadThatIsInCalls) {
+  EXPECT_EQ(runProcesses(2,
+                         [](int rank, const tuttiUniqueId& id) {
+                           return onCommunicator(
+                               2, rank, id, configOf(), [&](tuttiComm_t comm) -> std::string {
+                                 std::atomic<bool> done{false};
+                                 std::string wrong;
+                                 std::thread thread([&] {
+                                   wrong = startOthers(comm);
+                                   done = true;
+                                 });
+                                 std::string failed;
+                                 // Until both have started all that they want; the first element counts them.
+                                 for (int sum = 0; sum < 2 && failed.empty();) {
+                                   for (const std::size_t count : {2, 30'000}) {
+                                     std::vector<int> values(count, rank + 1);
+                                     values[0] = done ? 1 : 0;
+                                     if (tuttiAllReduce(values.data(), values.data(), count, tuttiInt32,
+                                                        tuttiSum, comm, nullptr) != tuttiSuccess)
+                                       failed = tuttiGetLastError(comm);
+                                     else if (!std::all_of(values.begin() + 1, values.end(),
+                                                           [](int value) { return value == 3; }))
+                                       failed = "a wrong value";
+                                     sum = values[0];
+                                   }
+                                 }
+                                 thread.join();
+                                 return failed + wrong;
+                               });
+                         }),
+            "");
 }
 
 // Between init and its first use a child may also be asked to join itself.
