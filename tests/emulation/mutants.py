@@ -1,6 +1,6 @@
-"""The mutants: one mistake each in the step body or its protocols, as edits of a file's text. mutate.py builds and plays
-them. The text to find must be in the file exactly once; white space in it matches any white space, so that formatting
-changes nothing."""
+"""The mutants: one mistake each, as edits of a file's text. mutate.py builds them, and plays those of the step body and its
+protocols; others are left to a unit test. The text to find must be in the file exactly once; white space in it matches any
+white space, so that formatting changes nothing."""
 import dataclasses
 
 ADVANCE = 'kernels/advance-inl.h'
@@ -11,15 +11,33 @@ ORDER = 'src/base/memory_order.h'
 
 
 @dataclasses.dataclass
+class UnitTest:
+    sources: list             # all that it is made of
+    libraries: list
+
+
+@dataclasses.dataclass
 class Mutant:
     name: str
     file: str
     edits: list               # of (find, replacement)
     equivalent: str = ''      # why nothing can tell it from the original; then it must not be caught
+    unit_test: UnitTest | None = None  # what has to catch it; nothing: the play
+    case: str = ''            # of the unit test: the one that is there for this mistake
 
 
 def mutant(name, file, *edits, equivalent=''):
     return Mutant(name, file, list(edits), equivalent)
+
+
+HANDSHAKE = 'src/runtime/rendezvous/handshake.cc'
+HANDSHAKE_TEST = UnitTest(
+    ['tests/runtime/rendezvous/handshake_test.cc', HANDSHAKE, 'src/runtime/rendezvous/unique_id.cc', 'src/base/status.cc'],
+    ['-lgtest_main', '-lgtest', '-lsodium', '-lfmt', '-pthread'])
+
+
+def handshake(name, case, *edits):
+    return Mutant(name, HANDSHAKE, list(edits), unit_test=HANDSHAKE_TEST, case='Handshake.' + case)
 
 
 MOVE = 'if (lane.fit.stepElements[lane.step] == 0) return;'
@@ -308,4 +326,28 @@ MUTANTS = [
                                        '__atomic_store_n(word, value, __ATOMIC_RELAXED);')),
     mutant('load-is-relaxed', ORDER, ('return __atomic_load_n(word, __ATOMIC_ACQUIRE);',
                                       'return __atomic_load_n(word, __ATOMIC_RELAXED);')),
+
+    # Who may join.
+    handshake('host-compares-no-proof', 'AnotherKeyOrJobFailsOnBothSides',
+              ('return challenged_ && equal(proofOf(id_, Role::joiner, joiner_, nonce_), proof);',
+               'return challenged_ && proof.size() == kProofBytes;')),
+    handshake('joiner-compares-no-proof', 'AnotherKeyOrJobFailsOnBothSides',
+              ('if (host != nonce_ && equal(proofOf(id_, Role::host, nonce_, host), challenge.substr(sizeof(Nonce))))',
+               'if (host != nonce_)')),
+    handshake('proof-without-the-key', 'AnotherKeyOrJobFailsOnBothSides',
+              ('id.key().data(), id.key().size(), kProofBytes', 'nullptr, 0, kProofBytes')),
+    handshake('proof-without-the-job', 'AnotherKeyOrJobFailsOnBothSides',
+              ('crypto_generichash_update(&state, id.jobNonce().data(), id.jobNonce().size());', '')),
+    handshake('proof-without-the-role', 'AReflectionIsNoProof',
+              ('crypto_generichash_update(&state, &roleByte, 1);', '')),
+    handshake('proof-without-the-joiners-nonce', 'AReplayMeetsAnotherNonce',
+              ('crypto_generichash_update(&state, joiner.data(), joiner.size());', '')),
+    handshake('proof-without-the-hosts-nonce', 'AReplayMeetsAnotherNonce',
+              ('crypto_generichash_update(&state, host.data(), host.size());', '')),
+    handshake('own-nonce-will-do', 'AReflectionIsNoProof',
+              ('if (joiner_ == nonce_) return', 'if (false) return')),
+    handshake('proof-before-the-challenge', 'NothingIsAcceptedBeforeAChallenge',
+              ('return challenged_ && equal(', 'return equal(')),
+    handshake('proof-of-any-size', 'WrongSizes',
+              ('return given.size() == expected.size() && sodium', 'return sodium')),
 ]
