@@ -29,7 +29,9 @@ Communicator::Communicator(std::shared_ptr<RankGroup> group, int rank)
       execution_(rank, group_->nranks, planner_, table_,
                  {group_->ranks.windowUse(rank), group_->rollCall.poisonWord()}, group_->rollCall.bells(),
                  group_->windows()),
-      watch_(group_->rollCall, rank, {&group_->cores, group_->settings.timeout}) {}
+      watch_(group_->rollCall, rank, {&group_->cores, group_->settings.timeout}) {
+  execution_.streamFrom(group_->streamFrom);
+}
 
 Communicator::~Communicator() {
   board_.leave();

@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "topology/discover.h"
+
 namespace tutti {
 
 Process::Process() : shared_(makeShared()) {
@@ -45,6 +47,12 @@ Process& Process::make() {
   static Process* const process = new Process;
   made_.store(process, std::memory_order_release);
   return *process;
+}
+
+const Machine& Process::machine() {
+  const std::lock_guard lock(mutex_);
+  if (!machine_) machine_ = discover();
+  return *machine_;
 }
 
 Result<Arena*> Process::arena() {

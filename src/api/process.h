@@ -1,5 +1,5 @@
-// What this process has once, whatever number of communicators it holds: the handle table, the arena, the service
-// thread, and what it knows of other processes. The named exception to "no globals"; made on first use, never
+// What this process has once, whatever number of communicators it holds: the handle table, the machine, the arena, the
+// service thread, and what it knows of other processes. The named exception to "no globals"; made on first use, never
 // destroyed, because calls may come from the destructors of other libraries.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "api/shared_groups.h"
 #include "runtime/rendezvous/rendezvous.h"
 #include "runtime/service.h"
+#include "topology/machine.h"
 #include "transport/page_memory.h"
 #include "transport/shared/arena.h"
 
@@ -33,6 +35,9 @@ class Process {
   static int forks() { return forks_; }
 
   HandleTable& handles() { return handles_; }
+
+  // Looked at when first asked for, and not again: also a forked child has it.
+  const Machine& machine();
 
   // Made when first asked for; a failure is no memory of it.
   Result<Arena*> arena();
@@ -85,6 +90,7 @@ class Process {
 
   HandleTable handles_;
   std::mutex mutex_;  // guards what follows
+  std::optional<Machine> machine_;
   std::unique_ptr<Shared> shared_;
   std::map<void*, Allocation> allocations_;
   std::uint64_t number_ = 0;

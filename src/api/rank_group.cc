@@ -4,6 +4,8 @@
 #include <chrono>
 #include <thread>
 
+#include "api/process.h"
+#include "collectives/streaming.h"
 #include "runtime/watch.h"
 
 namespace tutti {
@@ -25,6 +27,7 @@ RankGroup::RankGroup(int nranksGiven, std::string text, const Settings& given, s
       label(std::move(text)),
       settings(given),
       linkOptions(linkOptionsFor(nranks)),
+      streamFrom(streamingThreshold(Process::get().machine())),
       ranks(memory, nranks),
       rollCall(ranks, process, label),
       cores(ranks.cores(), nranks) {}

@@ -26,6 +26,7 @@ class RankGroup {
   const std::string label;
   const Settings settings;
   const LinkOptions linkOptions;
+  const std::uint64_t streamFrom;  // see collectives/streaming.h
   const SharedRanks ranks;
   RollCall rollCall;
   Cores cores;

@@ -6,8 +6,6 @@
 
 #include <utility>
 
-#include "collectives/streaming.h"
-
 namespace tutti {
 namespace {
 
@@ -33,9 +31,7 @@ Execution::Execution(int rank, int nranks, Planner& planner, const PlanTable& ta
       bells_(bells),
       windows_(windows.begin(), windows.end()),
       copyBytes_(reduceCopyFor(DataType::u8, Operation::sum)),
-      prepared_(kPrepared) {
-  context_.streamFrom = streamingThreshold();
-}
+      prepared_(kPrepared) {}
 
 CallFacts Execution::factsOf(const CollectiveCall& call, bool windows) const {
   const CallDescriptor& descriptor = call.descriptor;

@@ -41,6 +41,9 @@ class Execution {
   Execution(int rank, int nranks, Planner& planner, const PlanTable& table, WindowGate gate,
             const Bells& bells = {}, std::span<const std::span<std::byte>> windows = {});
 
+  // Steps on windows that touch as many bytes write past the caches (streaming.h); until it is called, none.
+  void streamFrom(std::uint64_t bytes) { context_.streamFrom = bytes; }
+
   // To be filled in by the caller, then isPrepared() or prepare(): finds or makes the plan; nothing moves yet.
   // After a failure the execution is as before. Then start(). (The call is written where it stays: copying what has
   // just been written in parts stalls the processor for longer than everything else here takes.)

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 
+#include "topology/machine.h"
+
 namespace tutti {
 
-// Bytes that a step touches in all its operands. Asked of the processor once.
-std::uint64_t streamingThreshold();
+// Bytes that a step touches in all its operands.
+std::uint64_t streamingThreshold(const Machine& machine);
 
 }  // namespace tutti

@@ -2,6 +2,9 @@
 // waits spins only if there is one for each: otherwise it may hold up the very rank that it waits for. Asked of
 // the threads that make the calls, because the one that made the communicator may be bound to a core of its
 // own.
+//
+// The two hyperthreads of a core count as two. Ranks that spin on both slow each other down, but neither keeps the
+// other from running, and to yield would change nothing: the kernel has nobody else to run there.
 #pragma once
 
 #include <array>
