@@ -167,14 +167,15 @@ enum {
   tuttiBitXor = 0x102
 };
 
-/* How much the library says, on standard error or to the callback of the config. */
+/* How much the library says, on standard error or to the callback of the config: never in a call that moves
+ * data. Failures are answers and not messages. */
 typedef int tuttiLogLevel_t;
 enum {
   tuttiLogNone = 0,
-  tuttiLogError = 1,
-  tuttiLogWarning = 2, /* the default; each warning once */
-  tuttiLogInfo = 3,    /* what was found and what was chosen, at init */
-  tuttiLogDebug = 4
+  tuttiLogError = 1,   /* nothing today */
+  tuttiLogWarning = 2, /* the default: a slower way is taken, and what to do; each once in a process */
+  tuttiLogInfo = 3,    /* what was found, at init */
+  tuttiLogDebug = 4    /* nothing more today */
 };
 
 /* How partial sums of 16- and 8-bit floats travel between hosts. */
@@ -252,7 +253,7 @@ typedef void (*tuttiStreamCallback_t)(void* context, tuttiResult_t result);
  * not empty, comes before the field, so that who runs a program has the last word; it is read once, when the
  * communicator is made. A value out of range is tuttiInvalidArgument; one that asks for what is not built
  * (today: blocking 0, a device other than TUTTI_DEVICE_HOST, reproducible 1, a memory budget) is
- * tuttiNotSupported; the text names field or variable. No messages are written yet, whatever logLevel says.
+ * tuttiNotSupported; the text names field or variable.
  */
 typedef struct tuttiConfig {
   size_t size;
@@ -289,7 +290,8 @@ typedef struct tuttiConfig {
   /* Not used; left as the macro sets it. */
   int reserved;
 
-  /* Per rank. NULL: standard error. Must stay callable until the communicator is destroyed. */
+  /* Per rank. NULL: standard error, a line each, such as "tutti: warning: ...". Must stay callable until the
+   * communicator is destroyed. */
   tuttiLogCallback_t logCallback;
 
   /* Per rank. Handed to logCallback; never read by the library. */

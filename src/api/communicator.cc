@@ -173,6 +173,7 @@ Status Communicator::registerMemory(const void* buffer, std::size_t bytes, void*
   registrationCalls_.fetch_add(1, std::memory_order_relaxed);
   *handle = isWindow ? reinterpret_cast<void*>(number) : nullptr;
   if (isWindow) return Status();
+  tellOfUnregisteredMemory(*group_);
   return Status(
       Code::notSupported,
       "other processes cannot reach this memory, so it is used through slots as before: take memory of "

@@ -35,6 +35,7 @@ class alignas(kApart) Communicator {
   int rank() const { return rank_; }
   int nranks() const { return group_->nranks; }
   const std::string& label() const { return group_->label; }
+  const RankGroup& group() const { return *group_; }
 
   // Everything below until "Any thread" is for the thread that has entered (HandleTable::enter).
 

@@ -190,6 +190,7 @@ Result<std::unique_ptr<Communicator>> joinCommunicator(const UniqueId& id, int n
   if (!arena.isOk()) return declined(arena.status());
   const auto service = Process::get().service();
   if (!service.isOk()) return declined(service.status());
+  tellOfArena(*arena.value(), settings);
   Joining joining(nranks, rank, settings, *arena.value(), *service.value());
   if (const Status ready = joining.prepare(); !ready.isOk()) return declined(ready);
   TUTTI_TRY(joining.meet(id));

@@ -127,6 +127,7 @@ Result<void*> Process::allocate(std::size_t bytes) {
   void* pointer = nullptr;
   if (bytes == 0) return pointer;
   const auto arena = this->arena();
+  Status why = statusOf(arena);
   if (arena.isOk()) {
     const auto offset = arena.value()->allocate(bytes);
     if (offset.isOk()) {
@@ -135,11 +136,13 @@ Result<void*> Process::allocate(std::size_t bytes) {
       allocations_.emplace(pointer, offset.value());
       return pointer;
     }
+    why = offset.status();
   }
   // Not in the arena it cannot be reached by other processes, but threads do not need that.
   auto memory = PageMemory::allocate(bytes);
   if (!memory.isOk()) return memory.status();
   pointer = memory.value().data();
+  tellOfPrivateMemory(why);
   const std::lock_guard lock(mutex_);
   allocations_.emplace(pointer, std::move(memory).value());
   return pointer;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "api/handle_table.h"
+#include "api/notices.h"
 #include "api/peers.h"
 #include "api/shared_groups.h"
 #include "runtime/rendezvous/rendezvous.h"
@@ -60,6 +61,12 @@ class Process {
   Result<void*> allocate(std::size_t bytes);
   Status free(void* pointer);
 
+  // Whether it is the first time that the notice is asked for. Any thread.
+  bool isFirst(Notice notice) {
+    const unsigned bit = 1u << static_cast<unsigned>(notice);
+    return (told_.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+  }
+
   // Numbers communicators that have no name.
   std::uint64_t nextNumber();
 
@@ -89,6 +96,7 @@ class Process {
   inline static int forks_ = 0;  // changes in the child of a fork only, before anything else runs there
 
   HandleTable handles_;
+  std::atomic<unsigned> told_{0};
   std::mutex mutex_;  // guards what follows
   std::optional<Machine> machine_;
   std::unique_ptr<Shared> shared_;

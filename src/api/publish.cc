@@ -26,6 +26,7 @@ Status publish(std::vector<std::unique_ptr<Communicator>> communicators,
   Handles handles;
   handles.made.reserve(communicators.size());
   for (auto& communicator : communicators) {
+    tellOfCommunicator(communicator->group(), communicator->rank());
     const auto handle = Process::get().handles().add(std::move(communicator));
     if (!handle.isOk()) return handle.status();
     handles.made.push_back(handle.value());

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "collectives/choose.h"
 #include "tutti/tutti.h"
@@ -22,6 +23,8 @@ struct Settings {
   int logLevel = tuttiLogWarning;
   tuttiLogCallback_t logCallback = nullptr;
   void* logContext = nullptr;
+
+  Log log() const { return Log(static_cast<LogLevel>(logLevel), logCallback, logContext); }
 };
 
 // `config` may be null. `environment` looks a variable up as getenv does.

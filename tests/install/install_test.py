@@ -53,6 +53,7 @@ def header_stands_alone(target, compiler, flags, include):
 def environment(target):
     found = dict(os.environ)
     found['PKG_CONFIG_PATH'] = str(one(target, 'tutti.pc').parent)
+    found['TUTTI_LOG'] = 'error'   # there may be fewer cores than ranks
     found['LD_LIBRARY_PATH'] = str(one(target, 'libtutti.so.0').parent)
     return found
 

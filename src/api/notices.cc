@@ -1,0 +1,91 @@
+// See notices.h.
+#include "api/notices.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "api/process.h"
+#include "api/rank_group.h"
+
+namespace tutti {
+namespace {
+
+template <class Text>
+void once(const Settings& settings, Notice notice, LogLevel level, const Text& text) {
+  const Log log = settings.log();
+  if (log.says(level) && Process::get().isFirst(notice)) log.write(level, text());
+}
+
+int ranksHere(const RankGroup& group) {
+  int ranks = 0;
+  for (int rank = 0; rank < group.nranks; ++rank) ranks += group.isInThisProcess(rank) ? 1 : 0;
+  return ranks;
+}
+
+// Processes may be allowed different cores, so that only the whole machine bounds them all. What a thread is bound to
+// says nothing about the others'.
+std::size_t coresFor(const Machine& machine, bool onlyThreads) {
+  return onlyThreads ? machine.allowed.size() : machine.pus.size();
+}
+
+}  // namespace
+
+void tellOfCommunicator(const RankGroup& group, int rank) {
+  const Settings& settings = group.settings;
+  const Machine& machine = Process::get().machine();
+  if (!machine.unknown.empty())
+    once(settings, Notice::unknownMachine, LogLevel::warning, [&] {
+      return fmt::format(
+          "the machine could not be read, so what fits its caches is guessed: {}. Let processes read /sys",
+          machine.unknown);
+    });
+  if (rank != 0) return;
+  const int here = ranksHere(group);
+  settings.log().write(LogLevel::info, fmt::format("communicator {}: {} ranks, {} of them in this process",
+                                                   group.label, group.nranks, here));
+  once(settings, Notice::machine, LogLevel::info,
+       [&] { return fmt::format("this machine: {}", machine.describe()); });
+  const std::size_t cores = coresFor(machine, here == group.nranks);
+  if (machine.cores.empty() || static_cast<std::size_t>(group.nranks) <= cores) return;
+  once(settings, Notice::fewCores, LogLevel::warning, [&] {
+    return fmt::format(
+        "communicator {}: {} ranks share {} cores (hyperthreads count), so ranks that wait yield instead of "
+        "spinning, and short calls take longer. Start at most {} ranks on this host, or let them use more "
+        "cores (cpuset of the container or job)",
+        group.label, group.nranks, cores, cores);
+  });
+}
+
+void tellOfArena(const Arena& arena, const Settings& settings) {
+  if (arena.bytes() >= Arena::kMostBytes) return;
+  once(settings, Notice::smallArena, LogLevel::warning, [&] {
+    return fmt::format(
+        "the shared memory of this process ends at {} MiB in place of {}, because its address space or the "
+        "size of its files is limited. Raise the limit (ulimit -v, ulimit -f), to the same value for all "
+        "ranks",
+        arena.bytes() >> 20, Arena::kMostBytes >> 20);
+  });
+}
+
+void tellOfPrivateMemory(const Status& why) {
+  const auto settings =
+      readSettings(nullptr, [](const char* name) -> const char* { return std::getenv(name); });
+  once(settings.isOk() ? settings.value() : Settings(), Notice::privateMemory, LogLevel::warning, [&] {
+    return fmt::format(
+        "tuttiMemAlloc gave memory that other processes do not see, and that cannot be registered with them: "
+        "{}",
+        why.message());
+  });
+}
+
+void tellOfUnregisteredMemory(const RankGroup& group) {
+  once(group.settings, Notice::unregisteredMemory, LogLevel::warning, [&] {
+    return fmt::format(
+        "communicator {}: memory could not be registered, because other processes do not see it, and is used "
+        "through slots, which is slower. Take memory of tuttiMemAlloc",
+        group.label);
+  });
+}
+
+}  // namespace tutti
