@@ -40,6 +40,12 @@ void tellOfCommunicator(const RankGroup& group, int rank) {
           "the machine could not be read, so what fits its caches is guessed: {}. Let processes read /sys",
           machine.unknown);
     });
+  if (group.rollCall.bells().costs())
+    once(settings, Notice::noBarriers, LogLevel::warning, [] {
+      return "the system refuses membarrier(2), so that every message costs more, and ranks that have waited "
+             "long wake up "
+             "late. It takes Linux 4.16, and a seccomp filter of the container that allows it";
+    });
   if (rank != 0) return;
   const int here = ranksHere(group);
   settings.log().write(LogLevel::info, fmt::format("communicator {}: {} ranks, {} of them in this process",

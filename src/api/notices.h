@@ -13,7 +13,15 @@ class Arena;
 class RankGroup;
 
 // Once each in a process.
-enum class Notice { machine, unknownMachine, fewCores, smallArena, privateMemory, unregisteredMemory };
+enum class Notice {
+  machine,
+  unknownMachine,
+  fewCores,
+  noBarriers,
+  smallArena,
+  privateMemory,
+  unregisteredMemory
+};
 
 // A communicator has been made, and this is the process of `rank`. What holds for all ranks is said by rank 0's.
 void tellOfCommunicator(const RankGroup& group, int rank);

@@ -45,6 +45,9 @@ class Bells {
   }
   void ring(int rank) const noexcept;
 
+  // Whether looking costs an atomic addition, because the system refuses process barriers.
+  bool costs() const { return fences_; }
+
   // For news that concern everybody: looks by itself.
   void ringAll() const noexcept;
 

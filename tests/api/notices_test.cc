@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -17,6 +19,7 @@
 
 #include "api/process.h"
 #include "tests/support/communicators.h"
+#include "tests/transport/shared/limits.h"
 #include "topology/discover.h"
 
 namespace tutti {
@@ -148,6 +151,13 @@ TEST(Notices, AMachineThatCannotBeRead) {
   EXPECT_TRUE(said.endedWell());
   EXPECT_EQ(said.lines(), 1) << said.text;
   EXPECT_TRUE(said.has("tutti: warning: the machine could not be read")) << said.text;
+}
+
+TEST(Notices, ASystemWithoutProcessBarriers) {
+  const Said said = inChild([] { return refuseSystemCall(SYS_membarrier, EPERM) && isMade(1) && isMade(1); });
+  EXPECT_TRUE(said.endedWell());
+  EXPECT_EQ(said.lines(), 1) << said.text;
+  EXPECT_TRUE(said.has("tutti: warning: the system refuses membarrier(2)")) << said.text;
 }
 
 // One rank, as a process.
