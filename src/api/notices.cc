@@ -17,6 +17,12 @@ void once(const Settings& settings, Notice notice, LogLevel level, const Text& t
   if (log.says(level) && Process::get().isFirst(notice)) log.write(level, text());
 }
 
+Settings settingsOfEnvironment() {
+  const auto settings =
+      readSettings(nullptr, [](const char* name) -> const char* { return std::getenv(name); });
+  return settings.isOk() ? settings.value() : Settings();
+}
+
 int ranksHere(const RankGroup& group) {
   int ranks = 0;
   for (int rank = 0; rank < group.nranks; ++rank) ranks += group.isInThisProcess(rank) ? 1 : 0;
@@ -74,10 +80,16 @@ void tellOfArena(const Arena& arena, const Settings& settings) {
   });
 }
 
+void tellOfSmallPages() {
+  once(settingsOfEnvironment(), Notice::smallPages, LogLevel::info, [] {
+    return "memory of tuttiMemAlloc is in small pages, because this kernel cannot collapse them (Linux 6.1 "
+           "can), so "
+           "that touching it for the first time takes longer";
+  });
+}
+
 void tellOfPrivateMemory(const Status& why) {
-  const auto settings =
-      readSettings(nullptr, [](const char* name) -> const char* { return std::getenv(name); });
-  once(settings.isOk() ? settings.value() : Settings(), Notice::privateMemory, LogLevel::warning, [&] {
+  once(settingsOfEnvironment(), Notice::privateMemory, LogLevel::warning, [&] {
     return fmt::format(
         "tuttiMemAlloc gave memory that other processes do not see, and that cannot be registered with them: "
         "{}",

@@ -19,6 +19,7 @@ enum class Notice {
   fewCores,
   noBarriers,
   smallArena,
+  smallPages,
   privateMemory,
   unregisteredMemory
 };
@@ -29,7 +30,8 @@ void tellOfCommunicator(const RankGroup& group, int rank);
 // The arena is not as large as it should be.
 void tellOfArena(const Arena& arena, const Settings& settings);
 
-// tuttiMemAlloc gave memory that other processes do not see.
+// tuttiMemAlloc gave memory in small pages; memory that other processes do not see.
+void tellOfSmallPages();
 void tellOfPrivateMemory(const Status& why);
 
 // tuttiCommRegister could not register.

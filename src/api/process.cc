@@ -132,6 +132,7 @@ Result<void*> Process::allocate(std::size_t bytes) {
     const auto offset = arena.value()->allocate(bytes);
     if (offset.isOk()) {
       pointer = arena.value()->base() + offset.value();
+      if (!arena.value()->hasHugePages()) tellOfSmallPages();
       const std::lock_guard lock(mutex_);
       allocations_.emplace(pointer, offset.value());
       return pointer;

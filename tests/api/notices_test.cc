@@ -183,6 +183,23 @@ TEST(Notices, MemoryThatCannotBeRegistered) {
   EXPECT_TRUE(said.has("Take memory of tuttiMemAlloc")) << said.text;
 }
 
+TEST(Notices, SmallPages) {
+  const auto allocate = [](const char* level) {
+    return inChild([level] {
+      setenv("TUTTI_LOG", level, 1);
+      void* memory[2] = {};
+      return refuseSystemCall(SYS_madvise, EINVAL) &&
+             tuttiMemAlloc(&memory[0], 4 << 20, TUTTI_DEVICE_HOST) == tuttiSuccess &&
+             tuttiMemAlloc(&memory[1], 4 << 20, TUTTI_DEVICE_HOST) == tuttiSuccess;
+    });
+  };
+  const Said said = allocate("info");
+  EXPECT_TRUE(said.endedWell());
+  EXPECT_EQ(said.lines(), 1) << said.text;
+  EXPECT_TRUE(said.has("tutti: info: memory of tuttiMemAlloc is in small pages")) << said.text;
+  EXPECT_EQ(allocate("warning").text, "");
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 bool limitAddressSpace(std::size_t room) {
   std::ifstream file("/proc/self/statm");

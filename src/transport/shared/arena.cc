@@ -158,8 +158,9 @@ Status Arena::reserve(std::uint64_t offset, std::size_t bytes) {
           fmt::format("no memory: reserving {} bytes of shared memory failed: {}. Free memory, or raise "
                       "the limit of the memory cgroup",
                       bytes, std::strerror(errno)));
-    // A hint: small pages do as well, slower.
-    if (piece == kHugePage) madvise(base() + offset + done, piece, MADV_COLLAPSE);
+    // A hint: small pages do as well, slower. Other failures than this one may pass.
+    if (piece == kHugePage && madvise(base() + offset + done, piece, MADV_COLLAPSE) != 0 && errno == EINVAL)
+      hasHugePages_.store(false, std::memory_order_relaxed);
   }
   return {};
 }

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -51,6 +52,8 @@ class Arena {
   std::size_t bytes() const { return memory().size(); }
   std::span<std::byte> memory() const { return mapping_.memory(); }
   int descriptor() const { return file_.get(); }  // the arena's; to be sent to peers
+  // False once the kernel has said that it cannot give huge pages.
+  bool hasHugePages() const { return hasHugePages_.load(std::memory_order_relaxed); }
 
   std::size_t used() const;  // bytes of all allocations
 
@@ -68,6 +71,7 @@ class Arena {
   const std::filesystem::path root_;
   const FileDescriptor file_;
   const SharedMapping mapping_;
+  std::atomic<bool> hasHugePages_{true};
   mutable std::mutex mutex_;                          // guards what follows
   std::map<std::uint64_t, std::size_t> allocations_;  // by offset; in bytes
   std::size_t used_ = 0;
