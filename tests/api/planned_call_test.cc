@@ -226,8 +226,8 @@ void onForbidden(int, siginfo_t* info, void*) {
 
 // From here on the thread may end the process and give its core away, nothing else.
 bool forbidSystemCalls() {
-  const int allowed[] = {SYS_sched_yield,   SYS_nanosleep,  SYS_clock_nanosleep,
-                         SYS_clock_gettime, SYS_exit_group, SYS_rt_sigreturn};
+  const int allowed[] = {SYS_sched_yield,     SYS_membarrier,    SYS_futex,      SYS_nanosleep,
+                         SYS_clock_nanosleep, SYS_clock_gettime, SYS_exit_group, SYS_rt_sigreturn};
   std::vector<sock_filter> filter;
   filter.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
   for (const int number : allowed) {
