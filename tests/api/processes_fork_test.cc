@@ -86,6 +86,14 @@ int statusOf(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// Address sanitizer of g++ 12 forks without its allocator's locks: where a thread is allocating, one child in thirty
+// finds one of them taken.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kForksBesideAllocation = false;
+#else
+constexpr bool kForksBesideAllocation = true;
+#endif
+
 // Starts programs and ends a child in order, in turn: what is wrong, or nothing.
 std::string startOthers(tuttiComm_t comm) {
   for (int i = 0; i < 10; ++i) {
@@ -96,6 +104,7 @@ std::string startOthers(tuttiComm_t comm) {
     if (posix_spawn(&child, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(arguments), environ) != 0)
       return "posix_spawn()";
     if (statusOf(child) != 3) return "the program that posix_spawn() has started";
+    if (!kForksBesideAllocation) continue;
     child = fork();
     if (child == 0) std::exit(tuttiBarrier(comm, nullptr) == tuttiInvalidArgument ? 4 : 1);
     if (statusOf(child) != 4) return "a child's exit";

@@ -14,10 +14,21 @@
 #include "tests/support/processes.h"
 #include "tests/support/surroundings.h"
 
+#ifdef __SANITIZE_ADDRESS__
+// Leak sanitizer looks for a process's threads in /proc, which has other numbers than a namespace of pids.
+extern "C" [[gnu::visibility("default")]] int __lsan_is_turned_off() {
+  return 1;
+}
+#endif
+
 namespace tutti {
 namespace {
 
 constexpr int kVictim = 1;
+
+// Who is not root may have namespaces in one of users only.
+const int kForAll = geteuid() == 0 ? 0 : CLONE_NEWUSER;
+const int kContainer = kForAll | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS;
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -85,7 +96,7 @@ void worksAndNamesADeath(int nranks, const Processes::Enter& enter) {
   for (int rank = 0; rank < nranks; ++rank) {
     const ProcessEnd& end = ends[static_cast<std::size_t>(rank)];
     EXPECT_EQ(end.text, "") << "rank " << rank;
-    EXPECT_EQ(end.isKilledBy(SIGKILL), rank == kVictim) << "rank " << rank << ", status " << end.status;
+    EXPECT_EQ(end.status, rank == kVictim ? SIGKILL : 0) << "rank " << rank;
   }
 }
 
@@ -99,7 +110,6 @@ void PrintTo(const Place& place, std::ostream* stream) {
   *stream << place.name;
 }
 
-constexpr int kContainer = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS;
 const Surroundings::Tmpfs kTinySharedMemory{"/dev/shm", "size=1m"};
 
 class InAPlace : public testing::TestWithParam<Place> {};
@@ -115,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(
     , InAPlace,
     testing::Values(Place{"Containers", 3, {kContainer, {kTinySharedMemory}}},
                     Place{"ContainersWithUsers", 3, {kContainer | CLONE_NEWUSER, {kTinySharedMemory}}},
-                    Place{"NoDev", 3, {kContainer | CLONE_NEWUSER, {{"/dev", "size=1m"}}}},
+                    Place{"NoDev", 3, {kContainer, {{"/dev", "size=1m"}}}},
                     Place{"NoProc", 2, {kContainer, {{"/proc", "size=1m"}}}},
                     Place{"FewDescriptors", 8, {0, {}, 64}}),
     [](const auto& place) { return place.param.name; });
@@ -130,7 +140,7 @@ TEST(Users, OfAllKindsWorkAndDie) {
 }
 
 TEST(AnotherNetworkNamespace, IsAnotherHost) {
-  const Surroundings surroundings{geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWNET | CLONE_NEWUSER, {}};
+  const Surroundings surroundings{kForAll | CLONE_NEWNET};
   const std::string refusal = refusalOf(surroundings);
   if (!refusal.empty()) GTEST_SKIP() << "this machine refuses network namespaces: " << refusal;
   constexpr auto kDeadline = std::chrono::milliseconds(1500);

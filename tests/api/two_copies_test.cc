@@ -189,6 +189,7 @@ TEST(TwoCopies, NameADeath) {
   });
   const auto ends = processes.waitForAll();
   EXPECT_EQ(ends[0].text + ends[2].text, "");
+  EXPECT_EQ(ends[0].status + ends[2].status, 0);
   EXPECT_TRUE(ends[1].isKilledBy(SIGKILL)) << ends[1].text;
 }
 

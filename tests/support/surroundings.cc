@@ -34,9 +34,15 @@ std::string mapUser(uid_t user, gid_t group) {
   return "";
 }
 
+bool isolate(const std::string& mountPoint, unsigned long flags) {
+  return mount("none", mountPoint.c_str(), nullptr, flags | MS_PRIVATE, nullptr) == 0;
+}
+
+// In a chroot the root is no mount point as a rule; then those are that something is mounted on.
 std::string mountAll(const std::vector<Surroundings::Tmpfs>& all) {
-  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return failed("private mounts");
+  const bool isolated = isolate("/", MS_REC);
   for (const Surroundings::Tmpfs& one : all) {
+    if (!isolated && !isolate(one.at, 0)) return failed("private mounts");
     if (mount("tutti", one.at.c_str(), "tmpfs", 0, one.options.c_str()) != 0)
       return failed("mount " + one.at);
   }

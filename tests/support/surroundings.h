@@ -15,7 +15,7 @@ struct Surroundings {
   };
 
   int namespaces = 0;  // CLONE_NEW*, as unshare() takes them
-  std::vector<Tmpfs> tmpfs;
+  std::vector<Tmpfs> tmpfs = {};
   int descriptors = 0;  // the most that may be open; 0: as many as before
   uid_t user = 0;       // and group; 0: the same as before
 };
