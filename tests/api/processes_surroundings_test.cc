@@ -1,5 +1,5 @@
 // Ranks in surroundings that nobody would choose: each process in namespaces of its own, as in containers, with a
-// /dev/shm of a megabyte, without /dev, without /proc, with 64 descriptors, as users of their own. Everything works
+// /dev/shm of a megabyte, without /dev, without /proc and /sys, with 64 descriptors, as users of their own. Everything works
 // there, and a death is named. Only another network namespace is another host.
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Place{"Containers", 3, {kContainer, {kTinySharedMemory}}},
                     Place{"ContainersWithUsers", 3, {kContainer | CLONE_NEWUSER, {kTinySharedMemory}}},
                     Place{"NoDev", 3, {kContainer, {{"/dev", "size=1m"}}}},
-                    Place{"NoProc", 2, {kContainer, {{"/proc", "size=1m"}}}},
+                    Place{"NoProcNorSys", 2, {kContainer, {{"/proc", "size=1m"}, {"/sys", "size=1m"}}}},
                     Place{"FewDescriptors", 8, {0, {}, 64}}),
     [](const auto& place) { return place.param.name; });
 
