@@ -78,7 +78,10 @@ TEST_F(Mistakes, OneBitOfAnOutput) {
       with([](const auto& calls, auto*) { *writable(calls.back().outputs[1]) ^= std::byte{1}; });
   EXPECT_EQ(result.wrong, 1u);
   ASSERT_EQ(result.faults.size(), 1u);
-  EXPECT_NE(result.faults[0].find("the bytes differ"), std::string::npos) << result.faults[0];
+  // An all-gather of 4 bytes from each of two ranks.
+  EXPECT_NE(result.faults[0].find("rank 1, the output: element 0 is "), std::string::npos)
+      << result.faults[0];
+  EXPECT_NE(result.faults[0].find("; 1 of 8 elements differ"), std::string::npos) << result.faults[0];
 }
 
 TEST_F(Mistakes, AnInputThatWasWritten) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "kernels/cuda/reduce_copy.h"
 #include "kernels/reduce_copy.h"
 #include "tests/gpu/device.h"
+#include "tests/gpu/difference.h"
 #include "tests/gpu/finite_bytes.h"
 #include "tests/gpu/stages.h"
 #include "tests/gpu/virtual_communicator.h"
@@ -197,13 +197,14 @@ void runReduceCopy(Report& report, const ReduceCopyCase& c, std::mt19937_64& ran
   if (!memory->upload() || !launched(report, launchReduceCopy(call, 0, nullptr), what) ||
       !succeeds(report, cudaDeviceSynchronize(), what) || !memory->download())
     return;
-  bool same = true;
-  for (const std::byte* destination : got)
-    same = same && std::memcmp(destination, expected.data(), bytes) == 0;
-  if (!same) report.fault(what + ": other bits than the host's");
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    const std::string difference = differenceOf(got[k], expected.data(), bytes, size);
+    if (!difference.empty()) report.fault(fmt::format("{}: destination {}: {}", what, k, difference));
+  }
   for (std::size_t k = 0; k < sent.size(); ++k) {
-    if (std::memcmp(sources[k].data, sent[k].data(), sourceBytes) != 0)
-      report.fault(fmt::format("{}: source {} was written", what, k));
+    const auto* source = static_cast<const std::byte*>(sources[k].data);
+    const std::string difference = differenceOf(source, sent[k].data(), sourceBytes, sourceSize);
+    if (!difference.empty()) report.fault(fmt::format("{}: source {} was written: {}", what, k, difference));
   }
   if (!arena.areGuardsUntouched()) report.fault(what + ": bytes between the buffers were written");
 }

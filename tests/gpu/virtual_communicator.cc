@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/gpu/difference.h"
 #include "tests/gpu/lane_image.h"
 
 namespace tutti::cuda {
@@ -338,16 +339,15 @@ std::vector<std::string> differencesOf(const PlacedCall& placed, const PlacedCal
   for (std::size_t b = 0; b < placed.buffers.size(); ++b) {
     const PlacedBuffer& got = placed.buffers[b];
     const PlacedBuffer& want = wanted.buffers[b];
-    if (got.bytes == want.bytes && (got.bytes == 0 || std::memcmp(got.host, want.host, got.bytes) == 0))
-      continue;
-    std::size_t byte = 0;
-    while (got.bytes == want.bytes && got.host[byte] == want.host[byte]) ++byte;
-    faults.push_back(fmt::format("{}: rank {}, {}, element {}: the bytes differ", describe(placed.call),
-                                 b / perRank,
-                                 perRank == 1 ? "the buffer"
-                                 : b % 2 == 0 ? "the input"
-                                              : "the output",
-                                 byte / bytesOf(placed.call.type)));
+    const std::string difference =
+        got.bytes != want.bytes ? fmt::format("{} bytes, not {}", got.bytes, want.bytes)
+                                : differenceOf(got.host, want.host, got.bytes, bytesOf(placed.call.type));
+    if (!difference.empty())
+      faults.push_back(fmt::format("{}: rank {}, {}: {}", describe(placed.call), b / perRank,
+                                   perRank == 1 ? "the buffer"
+                                   : b % 2 == 0 ? "the input"
+                                                : "the output",
+                                   difference));
   }
   return faults;
 }
