@@ -1,11 +1,14 @@
 // See bandwidth_operands.h.
 #include "tests/gpu/bandwidth_operands.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <random>
 
 #include "kernels/reduce_copy.h"
+#include "tests/gpu/difference.h"
 #include "tests/gpu/finite_bytes.h"
 
 namespace tutti::cuda {
@@ -50,14 +53,14 @@ cudaError_t BandwidthOperands::poison() const {
   return cudaMemsetAsync(destination_.data(), 0xff, bytes_, nullptr);
 }
 
-bool BandwidthOperands::areRight(const Sum& sum) const {
+bool BandwidthOperands::areRight(const Sum& sum, const std::string& what) const {
   const std::size_t last = bytes_ - kSampleBytes;
   for (std::size_t begin : {std::size_t{0}, last / 3 / 64 * 64, last / 5 * 4 / 64 * 64, last}) {
     std::vector<std::byte> got(kSampleBytes);
     std::vector<std::byte> expected(kSampleBytes);
     if (!succeeds(report_,
                   cudaMemcpy(got.data(), destination_.data() + begin, kSampleBytes, cudaMemcpyDeviceToHost),
-                  "copy from the device"))
+                  what + ": copy from the device"))
       return false;
     std::vector<std::vector<std::byte>> samples;
     std::vector<Source> sources;
@@ -68,7 +71,10 @@ bool BandwidthOperands::areRight(const Sum& sum) const {
     const Destination destination{expected.data(), Form::result};
     tutti::reduceCopy(callOf(sum).reduction, sources.data(), sum.nsources, &destination, 1,
                       kSampleBytes / bytesOf(sum.type));
-    if (got != expected) return false;
+    const std::string difference = differenceOf(got.data(), expected.data(), kSampleBytes, bytesOf(sum.type));
+    if (difference.empty()) continue;
+    report_.fault(fmt::format("{}: from byte {} on {}", what, begin, difference));
+    return false;
   }
   return true;
 }

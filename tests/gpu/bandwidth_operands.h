@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "kernels/cuda/reduce_copy.h"
@@ -35,8 +36,9 @@ class BandwidthOperands {
   // Queues what leaves no sum in the destination: a NaN of any float.
   cudaError_t poison() const;
 
-  // Whether the destination has the host's bits, in samples from both ends and between. The sum must be done.
-  bool areRight(const Sum& sum) const;
+  // Whether the destination has the host's bits, in samples from both ends and between. The sum must be done. The report
+  // is told of what is not so, with `what` before it.
+  bool areRight(const Sum& sum, const std::string& what) const;
 
  private:
   std::size_t offsetOf(int k) const;

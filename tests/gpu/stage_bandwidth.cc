@@ -102,10 +102,10 @@ bool gridsAreRight(Report& report, const BandwidthOperands& operands, const Sum&
         !launchOn(report, operands.callOf(sum), grid, nprocessors) ||
         !succeeds(report, cudaDeviceSynchronize(), "reduceCopy"))
       return false;
-    if (operands.areRight(sum)) continue;
-    report.fault(fmt::format("reduceCopy {} sum of {} sources, {} MiB each, {}: other bits than the host's",
-                             nameOf(sum.type), sum.nsources, operands.bytes() >> 20, nameOfGrid(grid)));
-    return false;
+    if (!operands.areRight(sum,
+                           fmt::format("reduceCopy {} sum of {} sources, {} MiB each, {}", nameOf(sum.type),
+                                       sum.nsources, operands.bytes() >> 20, nameOfGrid(grid))))
+      return false;
   }
   return true;
 }

@@ -10,7 +10,7 @@
 //   done           a lane that met its deadline says that it is done
 //   late           a deadline comes later than it should
 //   still          the clock of events stands
-//   unreadable     nothing can be copied back from a stream
+//   unreadable     nothing can be copied back
 //   none, undriven, old    there is no device, no driver, or one that is older than the runtime
 //   uncooperative  there are no cooperative launches
 //   tiny           there is one multiprocessor
@@ -151,7 +151,8 @@ cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned) {
 cudaError_t cudaFreeHost(void* data) {
   return cudaFree(data);
 }
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  if (plays("unreadable") && kind == cudaMemcpyDeviceToHost) return cudaErrorUnknown;
   std::memcpy(to, from, bytes);
   return answer("cudaMemcpy");
 }
