@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +17,7 @@
 #include "api/host_group.h"
 #include "api/introduction.h"
 #include "api/process.h"
+#include "base/refused.h"
 #include "runtime/rendezvous/rendezvous.h"
 
 namespace tutti {
@@ -27,12 +27,10 @@ namespace {
 Result<std::vector<FileDescriptor>> ownDescriptors(const Arena& arena) {
   std::vector<FileDescriptor> own;
   own.emplace_back(fcntl(arena.descriptor(), F_DUPFD_CLOEXEC, 0));
-  if (own.back()) own.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
-  if (own.back()) return own;
-  return Status(
-      Code::systemError,
-      fmt::format("no {} of this process to send: {}. It takes Linux 5.3 and free descriptors (ulimit -n)",
-                  own.size() == 1 ? "arena" : "pidfd", std::strerror(errno)));
+  if (!own.back()) return refused("no copy of the arena's descriptor to send", "fcntl", errno);
+  own.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
+  if (!own.back()) return refused("no descriptor of this process to send", "pidfd_open", errno);
+  return own;
 }
 
 // Gives the state back unless others know of it.

@@ -1,7 +1,6 @@
 // See service.h.
 #include "runtime/service.h"
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -10,22 +9,16 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <utility>
+
+#include "base/refused.h"
 
 namespace tutti {
 namespace {
 
 constexpr Service::WatchId kBell = 0;
-
-Status refused(const char* what) {
-  return Status(
-      Code::systemError,
-      fmt::format("the service thread: {} failed: {}. Allow more descriptors (ulimit -n) or threads "
-                  "(ulimit -u)",
-                  what, std::strerror(errno)));
-}
+constexpr const char* kNone = "no service thread";
 
 int add(const FileDescriptor& poll, const FileDescriptor& descriptor, Service::WatchId id) {
   epoll_event event{};
@@ -41,11 +34,11 @@ Service::Service(FileDescriptor poll, FileDescriptor bell)
 
 Result<std::unique_ptr<Service>> Service::start() {
   FileDescriptor poll(epoll_create1(EPOLL_CLOEXEC));
-  if (!poll) return refused("epoll_create1");
+  if (!poll) return refused(kNone, "epoll_create1", errno);
   FileDescriptor bell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!bell) return refused("eventfd");
+  if (!bell) return refused(kNone, "eventfd", errno);
   std::unique_ptr<Service> service(new Service(std::move(poll), std::move(bell)));
-  if (add(service->poll_, service->bell_, kBell) != 0) return refused("epoll_ctl");
+  if (add(service->poll_, service->bell_, kBell) != 0) return refused(kNone, "epoll_ctl", errno);
   // The program's signals are for its own threads.
   sigset_t all;
   sigset_t before;
@@ -55,8 +48,7 @@ Result<std::unique_ptr<Service>> Service::start() {
     service->thread_ = std::thread([own = service.get()] { own->run(); });
   } catch (const std::system_error& error) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    errno = error.code().value();
-    return refused("making a thread");
+    return refused(kNone, "pthread_create", error.code().value());
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_setname_np(service->thread_.native_handle(), "tutti-service");
@@ -89,7 +81,7 @@ Result<Service::WatchId> Service::watch(FileDescriptor pidfd, std::function<void
   Watch& watch = watches_[id];
   watch = {std::move(pidfd), std::move(ended)};
   if (add(poll_, watch.pidfd, id) == 0) return id;
-  const Status failure = refused("epoll_ctl");
+  const Status failure = refused("a peer cannot be watched", "epoll_ctl", errno);
   watches_.erase(id);
   return failure;
 }

@@ -21,6 +21,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/refused.h"
 #include "runtime/rendezvous/connection.h"
 #include "runtime/rendezvous/frames.h"
 #include "runtime/rendezvous/handshake.h"
@@ -454,11 +455,9 @@ Result<std::unique_ptr<RendezvousHost>> RendezvousHost::start(const UniqueId& id
     service->startThread();
     return std::unique_ptr<RendezvousHost>(new RendezvousHost(std::move(service)));
   } catch (const std::system_error& error) {
-    return Status(
-        Code::systemError,
-        fmt::format("the thread that the ranks meet at could not start: {}. Close files or end threads, or "
-                    "raise their limits (ulimit -n, ulimit -u)",
-                    error.what()));
+    return Status(Code::systemError,
+                  fmt::format("no thread for the ranks to meet at: {}. {}", error.what(),
+                              remedyFor("epoll_create1 and eventfd", error.code().value())));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/refused.h"
 #include "runtime/rendezvous/frames.h"
 #include "runtime/rendezvous/handshake.h"
 #include "runtime/rendezvous/local_socket.h"
@@ -153,8 +154,8 @@ Result<bool> Joiner::receive() {
         return Status(
             Code::systemError,
             received.error == EMFILE
-                ? fmt::format("no room for another rank's descriptors: too many open files. Close files, or "
-                              "raise the limit (ulimit -n)")
+                ? fmt::format("no room for another rank's descriptors: too many open files. {}",
+                              remedyFor("recvmsg", EMFILE))
                 : fmt::format("receiving from {} failed: {}", host(), std::strerror(received.error)));
     }
   }
@@ -226,12 +227,7 @@ Status Joiner::enter(const std::string& bytes, std::size_t descriptors) {
       case Connecting::nobody:
         return seen_ ? gone() : nobody();
       case Connecting::failed:
-        return Status(Code::systemError,
-                      fmt::format("rank {}: connecting to {} failed: {}. {}", rank_, host(),
-                                  std::strerror(connected.error),
-                                  connected.error == EMFILE || connected.error == ENFILE
-                                      ? "Close files, or raise the limit on open files (ulimit -n)"
-                                      : "Allow unix sockets to this process"));
+        return refused(fmt::format("rank {}: no way to {}", rank_, host()), connected.call, connected.error);
     }
     if (Clock::now() >= limit_) return late();
     poll(nullptr, 0, pause);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/refused.h"
 #include "runtime/rendezvous/frames.h"
 
 namespace tutti {
@@ -57,26 +58,22 @@ Peer peerOf(int socket) {
 }
 
 Result<FileDescriptor> listenAt(const std::string& name) {
+  const auto failed = [&name](const char* call) {
+    return refused(fmt::format("nowhere to meet at (the abstract unix socket @{})", name), call, errno);
+  };
   FileDescriptor listener = openSocket();
+  if (!listener) return failed("socket");
   const Address address = addressOf(name);
-  if (!listener ||
-      bind(listener.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0 ||
-      listen(listener.get(), SOMAXCONN) != 0) {
-    const int error = errno;
-    return Status(
-        Code::systemError,
-        fmt::format("listening at the abstract unix socket @{} failed: {}. {}", name, std::strerror(error),
-                    error == EMFILE || error == ENFILE
-                        ? "Close files, or raise the limit on open files (ulimit -n)"
-                        : "Allow unix sockets to this process"));
-  }
+  if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0)
+    return failed("bind");
+  if (listen(listener.get(), SOMAXCONN) != 0) return failed("listen");
   return listener;
 }
 
 Connected connectTo(const std::string& name) {
   Connected connected;
   connected.socket = openSocket();
-  if (!connected.socket) return {Connecting::failed, FileDescriptor(), errno};
+  if (!connected.socket) return {Connecting::failed, FileDescriptor(), "socket", errno};
   const Address address = addressOf(name);
   int answer = 0;
   do {
@@ -85,6 +82,7 @@ Connected connectTo(const std::string& name) {
   if (answer == 0) {
     connected.outcome = Connecting::connected;
   } else {
+    connected.call = "connect";
     connected.error = errno;
     connected.outcome = errno == EAGAIN         ? Connecting::busy  // the queue of the listener is full
                         : errno == ECONNREFUSED ? Connecting::nobody

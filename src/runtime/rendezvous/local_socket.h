@@ -30,6 +30,7 @@ enum class Connecting { connected, busy, nobody, failed };  // busy: try again s
 struct Connected {
   Connecting outcome = Connecting::failed;
   FileDescriptor socket;
+  const char* call = "";  // that failed
   int error = 0;
 };
 Connected connectTo(const std::string& name);

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/refused.h"
 #include "transport/shared/free_memory.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -25,34 +26,17 @@ namespace tutti {
 namespace {
 
 constexpr std::size_t kPage = 4096;
+constexpr const char* kNone = "no shared memory";
 
 std::size_t roundUp(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
-}
-
-const char* remedyOf(int error) {
-  switch (error) {
-    case EMFILE:
-      return "Raise the limit on open files (ulimit -n)";
-    case ENFILE:
-      return "Raise the machine's limit on open files (sysctl fs.file-max)";
-    case ENOMEM:
-      return "Free memory";
-    default:
-      return "Allow this system call: a seccomp filter of the container may refuse it";
-  }
-}
-
-Status refused(const char* call, int error) {
-  return Status(Code::systemError, fmt::format("no shared memory: {} failed: {}. {}", call,
-                                               std::strerror(error), remedyOf(error)));
 }
 
 Result<FileDescriptor> createFile() {
   constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   FileDescriptor file(memfd_create("tutti-arena", kFlags | MFD_NOEXEC_SEAL));
   if (!file && errno == EINVAL) file = FileDescriptor(memfd_create("tutti-arena", kFlags));
-  if (!file) return refused("memfd_create", errno);
+  if (!file) return refused(kNone, "memfd_create", errno);
   return file;
 }
 
@@ -70,7 +54,7 @@ Result<SharedMapping> mapAsLargeAs(std::size_t mostBytes, int file) {
   for (std::size_t bytes = most; bytes >= least; bytes = bytes / 2 / kPage * kPage) {
     if (bytes > fileLimit || bytes > SIZE_MAX / Arena::kArenas) continue;
     if (!SharedMapping::isRoomFor(bytes * Arena::kArenas)) continue;
-    if (ftruncate(file, static_cast<off_t>(bytes)) != 0) return refused("ftruncate", errno);
+    if (ftruncate(file, static_cast<off_t>(bytes)) != 0) return refused(kNone, "ftruncate", errno);
     auto mapping = SharedMapping::map(file, bytes);
     if (mapping.isOk()) return mapping;
   }
@@ -94,7 +78,7 @@ Result<std::unique_ptr<Arena>> Arena::make(std::size_t mostBytes, std::filesyste
   if (!file.isOk()) return file.status();
   auto mapping = mapAsLargeAs(mostBytes, file.value().get());
   if (!mapping.isOk()) return mapping.status();
-  if (fcntl(file.value().get(), F_ADD_SEALS, kSeals) != 0) return refused("fcntl(F_ADD_SEALS)", errno);
+  if (fcntl(file.value().get(), F_ADD_SEALS, kSeals) != 0) return refused(kNone, "fcntl(F_ADD_SEALS)", errno);
   return std::unique_ptr<Arena>(
       new Arena(std::move(file).value(), std::move(mapping).value(), std::move(root)));
 }
