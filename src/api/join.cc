@@ -90,7 +90,7 @@ class Joining {
     // From here on others may know of the state, so it stays, whatever comes of it.
     state_.keep();
     const Status met =
-        joinRendezvous(id, rank_, nranks_, std::move(contribution_), take, settings_.initTimeout);
+        joinRendezvous(id, rank_, nranks_, std::move(contribution_), take, settings_.initTimeout).status;
     // A failure is told to the others within half a second, which a program that ended now would cut short.
     constexpr std::chrono::milliseconds kTelling{500};
     Process::get().awaitMeeting(id.job(), met.isOk() ? settings_.initTimeout : kTelling);

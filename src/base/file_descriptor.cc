@@ -1,6 +1,7 @@
 // See file_descriptor.h. The open ones are bits of a table, so that a forked child needs no lock to read it.
 #include "base/file_descriptor.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bit>
@@ -14,8 +15,10 @@ namespace {
 constexpr std::size_t kWords = (std::size_t{1} << 20) / 64;
 std::atomic<std::uint64_t> openBits[kWords];
 std::atomic<std::size_t> wordsInUse{0};  // none is open above
+thread_local bool hasOwnTable = false;   // whose numbers mean nothing to the process
 
 void note(int descriptor, bool open) {
+  if (hasOwnTable) return;
   const std::size_t word = static_cast<std::size_t>(descriptor) / 64;
   const std::uint64_t bit = std::uint64_t{1} << (descriptor % 64);
   if (word >= kWords) return;
@@ -58,6 +61,12 @@ void FileDescriptor::closeAllInChild() noexcept {
       ::close(static_cast<int>(word * 64) + std::countr_zero(bits));
   }
   generationNow.fetch_add(1);
+}
+
+bool FileDescriptor::leaveTable() noexcept {
+  constexpr unsigned kUnshare = 2;  // CLOSE_RANGE_UNSHARE
+  hasOwnTable = syscall(SYS_close_range, 0u, ~0u, kUnshare) == 0;
+  return hasOwnTable;
 }
 
 }  // namespace tutti

@@ -38,6 +38,11 @@ class FileDescriptor {
   // owners hold nothing from then on. No locks, no memory, no library calls but close.
   static void closeAllInChild() noexcept;
 
+  // For a thread that has to open something although the process has no descriptor left: an empty table of its own,
+  // until it ends. Nobody else sees what it opens, and it sees nothing that others have open. False: the kernel
+  // has no such thing (Linux 5.9 has).
+  static bool leaveTable() noexcept;
+
  private:
   bool isOfThisProcess() const { return generation_ == generationNow.load(std::memory_order_relaxed); }
 

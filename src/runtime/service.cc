@@ -2,7 +2,6 @@
 #include "runtime/service.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/quiet_thread.h"
 #include "base/refused.h"
 
 namespace tutti {
@@ -39,18 +39,11 @@ Result<std::unique_ptr<Service>> Service::start() {
   if (!bell) return refused(kNone, "eventfd", errno);
   std::unique_ptr<Service> service(new Service(std::move(poll), std::move(bell)));
   if (add(service->poll_, service->bell_, kBell) != 0) return refused(kNone, "epoll_ctl", errno);
-  // The program's signals are for its own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    service->thread_ = std::thread([own = service.get()] { own->run(); });
+    service->thread_ = quietThread([own = service.get()] { own->run(); });
   } catch (const std::system_error& error) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return refused(kNone, "pthread_create", error.code().value());
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_setname_np(service->thread_.native_handle(), "tutti-service");
   return service;
 }

@@ -31,6 +31,27 @@ TEST(FileDescriptor, ClosesAtTheEnd) {
   EXPECT_FALSE(isOpen(number));
 }
 
+// What such a thread opens has nothing to do with the number's owner in the process.
+TEST(FileDescriptor, AThreadThatLeavesTheTableHasOneOfItsOwn) {
+  FileDescriptor ours = openNull();
+  const int number = ours.get();
+  std::thread([&] {
+    if (!FileDescriptor::leaveTable()) GTEST_SKIP() << "no close_range, which Linux 5.9 has";
+    EXPECT_FALSE(isOpen(number));
+    std::vector<FileDescriptor> own;
+    while (own.empty() || own.back().get() < number) own.push_back(openNull());
+  }).join();
+  EXPECT_TRUE(isOpen(number));
+  const pid_t child = fork();
+  if (child == 0) {
+    FileDescriptor::closeAllInChild();
+    _exit(isOpen(number) ? 1 : 0);  // it is still known to be ours
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(FileDescriptor, None) {
   FileDescriptor none, failed(-1);
   EXPECT_FALSE(none);

@@ -5,7 +5,7 @@
 // service each cancel all waits of what they end.
 #include <fmt/format.h>
 #include <pthread.h>
-#include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <mutex>
@@ -21,7 +22,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/quiet_thread.h"
 #include "base/refused.h"
+#include "runtime/process_name.h"
 #include "runtime/rendezvous/connection.h"
 #include "runtime/rendezvous/frames.h"
 #include "runtime/rendezvous/handshake.h"
@@ -76,6 +79,9 @@ class RendezvousHost::Service {
   template <class Condition>
   asio::awaitable<bool> until(Condition condition);
 
+  void makeRoom();
+  bool hasSpare();
+  Status noRoom(const char* what, int error) const;
   void welcomeStranger(FileDescriptor socket);
   void turnAway(Connection& connection, std::uint64_t Strangers::*reason, const char* text);
   void admit(const ConnectionPointer& connection, Hello hello);
@@ -102,6 +108,7 @@ class RendezvousHost::Service {
   asio::io_context loop_{1};
   FileDescriptor listener_;
   Events arrivals_;              // of listener_: goes first
+  FileDescriptor spare_;         // its place is for a rank that has to be told that there is no other
   asio::steady_timer room_;      // for another connection, hoped for
   asio::steady_timer deadline_;  // of the meeting
   asio::steady_timer changed_;   // never expires; cancelled when conduct() should look again
@@ -126,6 +133,7 @@ RendezvousHost::Service::Service(const UniqueId& id, FileDescriptor listener, mi
       deadlineOfAll_(std::clamp(deadline, milliseconds(1), kLongest)),
       listener_(std::move(listener)),
       arrivals_(loop_, listener_.get()),
+      spare_(eventfd(0, EFD_CLOEXEC)),
       room_(loop_),
       deadline_(loop_),
       changed_(loop_, Clock::time_point::max()),
@@ -142,20 +150,10 @@ RendezvousHost::Service::~Service() {
   thread_.join();
 }
 
-// The program's signals are not for this thread.
 void RendezvousHost::Service::startThread() {
   spawn(loop_, accept());
   spawn(loop_, conduct());
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = quietThread([this] { run(); });
 }
 
 // What Asio or the standard library throws (no memory) ends the rendezvous: all ranks see their connection end.
@@ -194,21 +192,41 @@ void RendezvousHost::Service::endAfter(milliseconds time) {
 
 // ---- Connections
 
+bool RendezvousHost::Service::hasSpare() {
+  if (!spare_) spare_ = FileDescriptor(eventfd(0, EFD_CLOEXEC));
+  return static_cast<bool>(spare_);
+}
+
+Status RendezvousHost::Service::noRoom(const char* what, int error) const {
+  return Status(Code::systemError,
+                fmt::format("the process that made the unique id (pid {}) has no room for {}: {}. {}, there",
+                            owner_, what, std::strerror(error), remedyFor("accept4", error)));
+}
+
 asio::awaitable<void> RendezvousHost::Service::accept() {
-  while (!ended_) {
+  for (bool waited = false; !ended_;) {
     FileDescriptor socket = acceptFrom(listener_.get());
-    const bool later = !socket && errno != EAGAIN && errno != EWOULDBLOCK;
+    const bool noRoom = !socket && errno != EAGAIN && errno != EWOULDBLOCK;
     if (socket) welcomeStranger(std::move(socket));
-    if (!later) {
+    if (!noRoom) {
+      waited = false;
       // After each one, so that in a flood those that were turned away get to close their sockets.
       co_await arrivals_.wait(asio::posix::stream_descriptor::wait_read);
     } else {
-      // No descriptor or no memory: the oldest stranger gives its own, or time helps.
-      if (!unknown_.empty()) turnAway(*unknown_.front(), &Strangers::displaced, "displaced");
+      // No descriptor or no memory. Time helps, which the last one that came in needs to show who it is.
+      if (std::exchange(waited, true)) makeRoom();
       room_.expires_after(milliseconds(10));
       co_await waitFor(room_);
     }
   }
+}
+
+// The oldest stranger gives its place; when there is none, the spare one is for whoever comes.
+void RendezvousHost::Service::makeRoom() {
+  if (!unknown_.empty())
+    turnAway(*unknown_.front(), &Strangers::displaced, "displaced");
+  else
+    spare_.close();
 }
 
 void RendezvousHost::Service::welcomeStranger(FileDescriptor socket) {
@@ -278,12 +296,7 @@ asio::awaitable<bool> RendezvousHost::Service::knows(Connection& connection) {
 asio::awaitable<bool> RendezvousHost::Service::hasFrame(Connection& connection) {
   const Connection::Received received = co_await connection.receive();
   if (received == Connection::Received::noDescriptors) {
-    fail(Status(
-        Code::systemError,
-        fmt::format(
-            "the process that made the unique id (pid {}) has no room for the descriptors of a rank: too "
-            "many open files. Close files there, or raise the limit (ulimit -n)",
-            owner_)));
+    fail(noRoom("the descriptors of a rank", EMFILE));
   }
   co_return received == Connection::Received::frame;
 }
@@ -305,11 +318,11 @@ void RendezvousHost::Service::admit(const ConnectionPointer& connection, Hello h
   connection->patience().cancel();
   Status refused = failure_.value_or(Status());
   if (refused.isOk()) {
-    const auto told = static_cast<pid_t>(hello.pid);
+    std::string pid = processName(static_cast<pid_t>(hello.pid), connection->peer().pid);
     refused =
-        meeting_.admit({hello.rank, hello.nranks, connection->peer().pid != 0 ? connection->peer().pid : told,
-                        hello.descriptors, std::move(hello.bytes)});
+        meeting_.admit({hello.rank, hello.nranks, std::move(pid), hello.descriptors, std::move(hello.bytes)});
   }
+  if (refused.isOk() && !hasSpare()) refused = noRoom("another rank", errno);
   if (!refused.isOk()) {
     connection->sendLast(encodeFailure(refused));
     fail(refused);

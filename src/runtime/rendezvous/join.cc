@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
+#include <system_error>
 #include <utility>
 
+#include "base/quiet_thread.h"
 #include "base/refused.h"
 #include "runtime/rendezvous/frames.h"
 #include "runtime/rendezvous/handshake.h"
@@ -33,7 +36,9 @@ class Joiner {
   Status enter(const std::string& bytes, std::size_t descriptors);
   Status exchange(Contribution mine, const TakeContribution& take);
   // Tells all others.
-  void fail(const Status& why);
+  void fail(const Status& why) noexcept;
+  bool wasTold() const { return told_; }
+  bool othersMayHaveMet() const { return promised_; }
 
  private:
   static constexpr milliseconds kLongest{std::chrono::hours(24 * 365)};
@@ -60,8 +65,10 @@ class Joiner {
   FileDescriptor socket_;
   FrameAssembler frames_;
   std::vector<FileDescriptor> arrived_;
-  pid_t hostPid_ = 0;  // 0: not seen yet, or not visible from here
-  bool seen_ = false;  // the host, at any time
+  pid_t hostPid_ = 0;      // 0: not seen yet, or not visible from here
+  bool seen_ = false;      // the host, at any time
+  bool told_ = false;      // why all fail
+  bool promised_ = false;  // to have all, and nobody has said that it was in vain
 };
 
 std::string Joiner::host() const {
@@ -201,8 +208,9 @@ Result<bool> Joiner::knock(const std::string& bytes, std::size_t descriptors) {
   answered = ask(encodeHello(hello), {FrameType::welcome, FrameType::failure});
   if (!answered.isOk() || !answered.value()) return answered;
   const Frame frame = frames_.take();
-  if (frame.type == FrameType::failure) return decodeFailure(frame.body);
-  return true;
+  if (frame.type == FrameType::welcome) return true;
+  told_ = true;
+  return decodeFailure(frame.body);
 }
 
 Status Joiner::enter(const std::string& bytes, std::size_t descriptors) {
@@ -234,10 +242,14 @@ Status Joiner::enter(const std::string& bytes, std::size_t descriptors) {
   }
 }
 
-void Joiner::fail(const Status& why) {
+void Joiner::fail(const Status& why) noexcept {
   limit_ = std::min(limit_, Clock::now() + kGrace);
   static const std::vector<FileDescriptor> none;
-  (void)send(encodeFailure(why), none);  // whoever does not get it sees the end of the connection
+  try {
+    (void)send(encodeFailure(why), none);
+  } catch (const std::bad_alloc&) {
+    socket_.close();  // whoever does not get it sees the end of the connection
+  }
 }
 
 // One contribution is there.
@@ -282,41 +294,75 @@ Status Joiner::exchange(Contribution mine, const TakeContribution& take) {
         }
         if (given.value().descriptors > 0) sent = send(encodeTook(next), none);
         ++next;
-        if (next == nranks_ && sent.isOk() && sent.value())
+        if (next == nranks_ && sent.isOk() && sent.value()) {
+          promised_ = true;
           sent = send(encodeFrame(FrameType::haveAll, ""), none);
+        }
         break;
       }
       case FrameType::done:
         if (next == nranks_) return Status();
         return Status(Code::internalError, "the rendezvous was over too early: a fault of tutti, report it");
       default:
+        promised_ = false;
         return decodeFailure(frame.body);
     }
     TUTTI_TRY(statusOf(sent));
   }
 }
 
+// As declineRendezvous, with a descriptor of this thread.
+void decline(const UniqueId& id, int rank, int nranks, const Status& why, milliseconds deadline) noexcept {
+  try {
+    Joiner joiner(id, rank, nranks, deadline);
+    if (joiner.enter("", 0).isOk()) joiner.fail(why);
+  } catch (const std::bad_alloc&) {
+    return;  // the others wait in vain
+  }
+}
+
 }  // namespace
 
-Status joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution mine,
-                      const TakeContribution& take, milliseconds deadline) {
-  if (mine.bytes.size() > kMostContributionBytes || mine.descriptors.size() > kMostDescriptors) {
-    const Status tooMuch(
-        Code::internalError,
-        fmt::format("a contribution of {} bytes and {} descriptors is too large: a fault of tutti, "
-                    "report it",
-                    mine.bytes.size(), mine.descriptors.size()));
-    declineRendezvous(id, rank, nranks, tooMuch, deadline);
-    return tooMuch;
-  }
+Met joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution mine, const TakeContribution& take,
+                   milliseconds deadline) {
+  const auto declined = [&](Status why) -> Met {
+    declineRendezvous(id, rank, nranks, why, deadline);
+    return {std::move(why)};
+  };
+  if (mine.bytes.size() > kMostContributionBytes || mine.descriptors.size() > kMostDescriptors)
+    return declined(
+        Status(Code::internalError,
+               fmt::format("a contribution of {} bytes and {} descriptors is too large: a fault of tutti, "
+                           "report it",
+                           mine.bytes.size(), mine.descriptors.size())));
   Joiner joiner(id, rank, nranks, deadline);
-  TUTTI_TRY(joiner.enter(mine.bytes, mine.descriptors.size()));
-  return joiner.exchange(std::move(mine), take);
+  Status entered;
+  try {
+    entered = joiner.enter(mine.bytes, mine.descriptors.size());
+  } catch (const std::bad_alloc&) {
+    return declined(Status::outOfMemory());
+  }
+  if (entered.code() == Code::systemError && !joiner.wasTold()) return declined(std::move(entered));
+  if (!entered.isOk()) return {std::move(entered)};
+  try {
+    Status met = joiner.exchange(std::move(mine), take);
+    const bool othersMayHaveMet = !met.isOk() && joiner.othersMayHaveMet();
+    return {std::move(met), othersMayHaveMet};
+  } catch (const std::bad_alloc&) {
+    joiner.fail(Status::outOfMemory());
+    return {Status::outOfMemory(), joiner.othersMayHaveMet()};
+  }
 }
 
 void declineRendezvous(const UniqueId& id, int rank, int nranks, const Status& why, milliseconds deadline) {
-  Joiner joiner(id, rank, nranks, deadline);
-  if (joiner.enter("", 0).isOk()) joiner.fail(why);
+  try {
+    quietThread([&] {
+      FileDescriptor::leaveTable();
+      decline(id, rank, nranks, why, deadline);
+    }).join();
+  } catch (const std::system_error&) {
+    decline(id, rank, nranks, why, deadline);
+  }
 }
 
 }  // namespace tutti

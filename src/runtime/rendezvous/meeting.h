@@ -2,8 +2,6 @@
 // host tells it what it hears, and sends what it decides.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -21,7 +19,7 @@ class Meeting {
   struct Member {
     int rank = 0;
     int nranks = 0;
-    pid_t pid = 0;
+    std::string pid;  // as process_name.h says it
     std::uint32_t descriptors = 0;
     std::string bytes;
   };

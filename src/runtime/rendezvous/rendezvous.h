@@ -40,15 +40,22 @@ struct Contribution {
 using TakeContribution =
     std::function<Status(int rank, std::string bytes, std::vector<FileDescriptor> descriptors)>;
 
+// How it ended for one rank.
+struct Met {
+  Status status;
+  bool othersMayHaveMet = false;  // it failed, but others may have been told that all have all
+};
+
 // Blocks until all ranks have all contributions. Any thread; several ranks of a process may join at once, each
 // in a thread of its own. Codes: timeout (somebody is missing or does not answer), invalidArgument (ranks do not
-// fit together, wrong key), remoteError (a rank or the host process has ended), systemError (no descriptors),
-// and whatever a rank's `take` answered.
-Status joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution mine,
-                      const TakeContribution& take, std::chrono::milliseconds deadline);
+// fit together, wrong key), remoteError (a rank or the host process has ended), systemError (no descriptors, no
+// memory), and whatever a rank's `take` answered.
+Met joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution mine, const TakeContribution& take,
+                   std::chrono::milliseconds deadline);
 
 // For a rank that cannot join, because something failed before: the others get "rank 2 (pid 1234): " and `why`
-// at once, and need not wait for their deadline. Waits until the host has it; without success nothing is lost.
+// at once, and need not wait for their deadline. Waits until the host has it; without success nothing is lost. It
+// needs no free descriptor, since their lack may be what there is to tell.
 void declineRendezvous(const UniqueId& id, int rank, int nranks, const Status& why,
                        std::chrono::milliseconds deadline);
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 Meeting::Member member(int rank, int nranks) {
-  return {rank, nranks, 1000 + rank, 0, "bytes"};
+  return {rank, nranks, std::to_string(1000 + rank), 0, "bytes"};
 }
 
 TEST(Meeting, CompleteWhenAllHaveCome) {
@@ -41,7 +42,7 @@ TEST(Meeting, TheSameRankTwice) {
   Meeting meeting;
   ASSERT_TRUE(meeting.admit(member(1, 4)).isOk());
   Meeting::Member again = member(1, 4);
-  again.pid = 7;
+  again.pid = "7";
   const Status status = meeting.admit(again);
   EXPECT_EQ(status.code(), Code::invalidArgument);
   EXPECT_EQ(status.message(),

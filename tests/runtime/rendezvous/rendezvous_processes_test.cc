@@ -123,6 +123,60 @@ TEST_F(ProcessRendezvous, NoRoomForDescriptorsIsSaid) {
   allSay(children, Code::systemError, "too many open files");
 }
 
+// Until the end of the process none is free.
+void takeAllDescriptors() {
+  limitFiles(64);
+  while (dup(0) >= 0) continue;
+}
+
+// Not even one for the connection over which it has to tell.
+TEST_F(ProcessRendezvous, ARankWithoutDescriptorsTellsAll) {
+  startHost();
+  std::vector<Child> children;
+  for (int rank = 0; rank < 3; ++rank) {
+    children.emplace_back([&, rank] {
+      if (rank == 1) takeAllDescriptors();
+      return gather(id_, rank, 3, kLong, nullptr, [](int) { return 0u; });
+    });
+  }
+  allSay(children, Code::systemError, "socket failed: Too many open files. Close files");
+}
+
+TEST_F(ProcessRendezvous, AHostWithoutDescriptorsTellsAll) {
+  Child host([&]() -> Status {
+    const auto started = RendezvousHost::start(id_, kLong);
+    TUTTI_TRY(statusOf(started));
+    takeAllDescriptors();
+    comesTrue([&] { return started.value()->isOver(); }, kLong);
+    return Status();
+  });
+  ASSERT_TRUE(comesTrue([this] { return socketExists(id_.socketName()); }));
+  std::vector<Child> children;
+  for (int rank = 0; rank < 3; ++rank)
+    children.emplace_back([&, rank] { return gather(id_, rank, 3, kLong, nullptr, [](int) { return 0u; }); });
+  allSay(children, Code::systemError,
+         "(pid " + std::to_string(host.pid()) + ") has no room for another rank: Too many open files");
+}
+
+// What a container calls 1 is another number outside.
+TEST_F(ProcessRendezvous, ARankOfAnotherPidNamespaceIsNamedByBothPids) {
+  if (getuid() != 0) GTEST_SKIP() << "not root, so there is no other pid namespace";
+  startHost();
+  Child outside([&] {
+    if (unshare(CLONE_NEWPID) != 0) return Status(Code::systemError, "unshare");
+    const pid_t inside = fork();
+    if (inside == 0) {
+      declineRendezvous(id_, 1, 2, Status(Code::systemError, "none"), kLong);
+      _exit(0);
+    }
+    waitpid(inside, nullptr, 0);
+    return Status();
+  });
+  const Status told = gather(id_, 0, 2);
+  EXPECT_TRUE(has(told, ", 1 in its own pid namespace): none")) << told.message();
+  EXPECT_TRUE(outside.answer().isOk());
+}
+
 TEST_F(ProcessRendezvous, AKilledHostIsNoticedAtOnce) {
   Child host = hostAsChild(id_);
   std::vector<Child> children = ranksAsChildren(id_, {0, 1}, 3);
