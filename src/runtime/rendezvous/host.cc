@@ -379,6 +379,7 @@ bool RendezvousHost::Service::hear(Connection& connection, Frame frame) {
 void RendezvousHost::Service::lost(Connection& connection) {
   if (!ended_ && !done_ && connection.rank) fail(meeting_.ended(*connection.rank));
   connection.close();
+  if (failure_ && connection.rank) members_[static_cast<std::size_t>(*connection.rank)] = nullptr;
   changed_.cancel();
 }
 

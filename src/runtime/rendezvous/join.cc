@@ -1,6 +1,8 @@
 // A rank's side of the rendezvous: plain sockets, poll, and a deadline in every wait.
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -311,7 +313,14 @@ Status Joiner::exchange(Contribution mine, const TakeContribution& take) {
   }
 }
 
-// As declineRendezvous, with a descriptor of this thread.
+// That libsodium's randomness needs none, either, is asked, too: without it an empty table is of no use.
+bool hasNoDescriptor() {
+  const FileDescriptor free(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  char random = 0;
+  return !free && errno == EMFILE && getrandom(&random, 1, 0) == 1;
+}
+
+// As declineRendezvous, with a descriptor of this thread's.
 void decline(const UniqueId& id, int rank, int nranks, const Status& why, milliseconds deadline) noexcept {
   try {
     Joiner joiner(id, rank, nranks, deadline);
@@ -355,14 +364,17 @@ Met joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution mine, 
 }
 
 void declineRendezvous(const UniqueId& id, int rank, int nranks, const Status& why, milliseconds deadline) {
-  try {
-    quietThread([&] {
-      FileDescriptor::leaveTable();
-      decline(id, rank, nranks, why, deadline);
-    }).join();
-  } catch (const std::system_error&) {
-    decline(id, rank, nranks, why, deadline);
+  if (hasNoDescriptor()) {
+    try {
+      quietThread([&] {
+        FileDescriptor::leaveTable();
+        decline(id, rank, nranks, why, deadline);
+      }).join();
+      return;
+    } catch (const std::system_error&) {
+    }
   }
+  decline(id, rank, nranks, why, deadline);
 }
 
 }  // namespace tutti
