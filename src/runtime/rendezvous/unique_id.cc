@@ -31,6 +31,14 @@ Result<UniqueId> UniqueId::make() {
   return id;
 }
 
+UniqueId::~UniqueId() {
+  sodium_memzero(key_.data(), key_.size());
+}
+
+void UniqueId::wipe(std::span<char, kBytes> bytes) {
+  sodium_memzero(bytes.data(), bytes.size());
+}
+
 Result<UniqueId> UniqueId::parse(std::span<const char, kBytes> bytes) {
   if (std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0) {
     const bool zero = std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });

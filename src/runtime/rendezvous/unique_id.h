@@ -31,7 +31,14 @@ class UniqueId {
   // invalidArgument for bytes that are no id, or one of another version of the library.
   static Result<UniqueId> parse(std::span<const char, kBytes> bytes);
 
+  // Every copy of the key is wiped with its owner.
+  UniqueId(const UniqueId&) = default;
+  UniqueId& operator=(const UniqueId&) = default;
+  ~UniqueId();
+
   void write(std::span<char, kBytes> bytes) const;
+  // For bytes that are an id, when they are needed no more.
+  static void wipe(std::span<char, kBytes> bytes);
 
   const Key& key() const { return key_; }
   const JobNonce& jobNonce() const { return jobNonce_; }

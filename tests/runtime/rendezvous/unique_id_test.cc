@@ -57,6 +57,29 @@ std::string refusalOf(const Bytes& bytes) {
   return parsed.status().message();
 }
 
+TEST(UniqueId, LeavesNoKeyBehind) {
+  alignas(UniqueId) unsigned char room[sizeof(UniqueId)];
+  auto* const id = new (room) UniqueId(UniqueId::make().value());
+  const UniqueId::Key key = id->key();
+  const auto holdsKey = [&] {
+    const volatile unsigned char* const bytes = room;  // read although the object is gone
+    for (std::size_t at = 0; at + key.size() <= sizeof(room); ++at) {
+      std::size_t same = 0;
+      while (same < key.size() && bytes[at + same] == key[same]) ++same;
+      if (same == key.size()) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(holdsKey());
+  id->~UniqueId();
+  EXPECT_FALSE(holdsKey());
+
+  Bytes bytes{};
+  UniqueId::make().value().write(bytes);
+  UniqueId::wipe(bytes);
+  EXPECT_EQ(bytes, Bytes{});
+}
+
 TEST(UniqueId, RefusesWhatIsNone) {
   Bytes bytes{};
   EXPECT_NE(refusalOf(bytes).find("all zero"), std::string::npos);
