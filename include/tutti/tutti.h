@@ -229,8 +229,9 @@ typedef void (*tuttiLogCallback_t)(void* context, tuttiLogLevel_t level, const c
 
 /*
  * The caller's own all-gather, used by tuttiCommInitCallback: puts every rank's mine (bytes bytes) into all
- * (n * bytes bytes, in rank order) on every rank. Answers tuttiSuccess, or any other result to end the init
- * with it. Called by the thread that inits, several times, with the same bytes on every rank each time.
+ * (n * bytes bytes, in rank order) on every rank. Answers tuttiSuccess, or an error to end the init with it;
+ * any other number ends it with tuttiInvalidUsage. Called by the thread that inits, several times, with the
+ * same bytes on every rank each time.
  */
 typedef tuttiResult_t (*tuttiAllGatherCallback_t)(void* context, const void* mine, void* all, size_t bytes);
 

@@ -64,58 +64,103 @@ Status initAll(tuttiComm_t* comms, int nranks, const int* devices, const tuttiCo
   return publish(std::move(communicators), places);
 }
 
-// `idOf` gives the id once all that one rank can know is right.
-template <class IdOf>
-Status initRank(tuttiComm_t* comm, int nranks, int rank, const tuttiConfig_t* config, const IdOf& idOf) {
+Status checkRank(const tuttiComm_t* comm, int nranks, int rank) {
   if (comm == nullptr) return Status(Code::invalidArgument, "comm is NULL; wanted: room for a handle");
   if (nranks < 1 || nranks > kMostHostRanks)
     return Status(Code::invalidArgument,
                   fmt::format("nranks is {}; wanted: 1 to {}", nranks, kMostHostRanks));
   if (rank < 0 || rank >= nranks)
     return Status(Code::invalidArgument, fmt::format("rank is {}; wanted: 0 to {}", rank, nranks - 1));
-  const auto settings = settingsOf(config);
-  if (!settings.isOk()) return settings.status();
-  const auto id = idOf(settings.value());
+  return Status();
+}
+
+// `idOf` gives the id. A rank with wrong arguments or settings, too, needs one: the others are to know at once.
+template <class IdOf>
+Status initRank(tuttiComm_t* comm, int nranks, int rank, const tuttiConfig_t* config, const IdOf& idOf) {
+  const auto read = settingsOf(config);
+  const Settings settings = read.isOk() ? read.value() : Settings();
+  Status wrong = checkRank(comm, nranks, rank);
+  if (wrong.isOk()) wrong = read.status();
+  const auto id = idOf(settings);
+  if (!wrong.isOk()) {
+    if (id.isOk()) decline(id.value(), nranks, rank, wrong, settings);
+    return wrong;
+  }
   if (!id.isOk()) return id.status();
   if (Group::isOpenHere()) {
-    Group::here().add({comm, id.value(), nranks, rank, settings.value(), Process::forks()});
+    Group::here().add({comm, id.value(), nranks, rank, settings, Process::forks()});
     return Status();
   }
-  auto communicator = joinCommunicator(id.value(), nranks, rank, settings.value());
+  auto communicator = joinCommunicator(id.value(), nranks, rank, settings);
   if (!communicator.isOk()) return communicator.status();
   std::vector<std::unique_ptr<Communicator>> communicators;
   communicators.push_back(std::move(communicator).value());
   return publish(std::move(communicators), std::span(&comm, 1));
 }
 
-using IdBytes = std::array<char, UniqueId::kBytes>;
+// The bytes of an id in memory of ours, for as long as they are needed.
+struct IdBytes {
+  std::array<char, UniqueId::kBytes> bytes{};
+  ~IdBytes() { UniqueId::wipe(bytes); }
+};
 
 Result<UniqueId> parseId(const char* bytes) {
   return UniqueId::parse(std::span<const char, UniqueId::kBytes>(bytes, UniqueId::kBytes));
 }
 
+// Of a parameter, which is a copy of the caller's and leaves nothing behind.
+Result<UniqueId> takeId(tuttiUniqueId& id) {
+  auto parsed = parseId(id.internal);
+  UniqueId::wipe(id.internal);
+  return parsed;
+}
+
+// The program's own all-gather may answer anything.
+Status failedGather(tuttiResult_t result) {
+  switch (result) {
+    case tuttiUnhandledDeviceError:
+    case tuttiSystemError:
+    case tuttiInternalError:
+    case tuttiInvalidArgument:
+    case tuttiInvalidUsage:
+    case tuttiRemoteError:
+    case tuttiTimeout:
+    case tuttiMismatch:
+    case tuttiBroken:
+    case tuttiNotSupported:
+      return Status(static_cast<Code>(result), fmt::format("allGather, the program's own, answered {} ({})",
+                                                           result, tuttiGetErrorString(result)));
+    default:
+      return Status(
+          Code::invalidUsage,
+          fmt::format("allGather, the program's own, answered {}: wanted: tuttiSuccess (0), or one of "
+                      "the errors in tutti.h",
+                      result));
+  }
+}
+
 // Rank 0's id, by the caller's own all-gather. A rank 0 that has none hands around zeros, which nobody takes for one.
 Result<UniqueId> gatheredId(int nranks, int rank, const Settings& settings,
                             tuttiAllGatherCallback_t allGather, void* context) {
-  IdBytes own{};
+  if (nranks < 1 || nranks > kMostHostRanks)
+    return Status(Code::invalidArgument, "no all-gather of so many");  // as checkRank has told better
+  IdBytes own;
   Status failure;
   if (rank == 0) {
     const auto made = makeId(settings);
     if (made.isOk())
-      made.value().write(own);
+      made.value().write(own.bytes);
     else
       failure = made.status();
   }
   std::vector<IdBytes> all(static_cast<std::size_t>(nranks));
-  const tuttiResult_t result = allGather(context, own.data(), all.data(), sizeof(own));
+  static_assert(sizeof(IdBytes) == UniqueId::kBytes);
+  const tuttiResult_t result = allGather(context, own.bytes.data(), all.data(), sizeof(own));
   if (!failure.isOk()) return failure;
-  if (result != tuttiSuccess)
-    return Status(
-        static_cast<Code>(result),
-        fmt::format("allGather answered {} ({})", static_cast<int>(result), tuttiGetErrorString(result)));
-  if (all[0] == IdBytes{})
+  if (result != tuttiSuccess) return failedGather(result);
+  if (all[0].bytes == IdBytes().bytes)
     return Status(Code::remoteError, "rank 0 could not make an id: its own error says why");
-  return parseId(all[0].data());
+  return parseId(all[0].bytes.data());
 }
 
 // For the one that comes first when two threads end a communicator at the same time.
@@ -186,7 +231,7 @@ tuttiResult_t tuttiGetUniqueId(tuttiUniqueId* uniqueId) {
 tuttiResult_t tuttiCommInitRank(tuttiComm_t* comm, int nranks, tuttiUniqueId id, int rank) {
   return tutti::countedInGroup(tutti::guarded(__func__, [&] {
     return tutti::initRank(comm, nranks, rank, nullptr,
-                           [&](const tutti::Settings&) { return tutti::parseId(id.internal); });
+                           [&](const tutti::Settings&) { return tutti::takeId(id); });
   }));
 }
 
@@ -194,7 +239,7 @@ tuttiResult_t tuttiCommInitRankConfig(tuttiComm_t* comm, int nranks, tuttiUnique
                                       const tuttiConfig_t* config) {
   return tutti::countedInGroup(tutti::guarded(__func__, [&] {
     return tutti::initRank(comm, nranks, rank, config,
-                           [&](const tutti::Settings&) { return tutti::parseId(id.internal); });
+                           [&](const tutti::Settings&) { return tutti::takeId(id); });
   }));
 }
 

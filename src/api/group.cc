@@ -70,9 +70,14 @@ tuttiResult_t Group::close(const char* function) {
   if (--here_->depth_ != 0) return tuttiSuccess;
   pthread_setspecific(Key::get().word, nullptr);
   const std::unique_ptr<Group> group(std::exchange(here_, nullptr));
-  if (group->refused_ != Code::ok)
-    return fail(function, group->refused_,
-                group->refusal_.empty() ? kRefused : std::string_view(group->refusal_));
+  if (group->refused_ != Code::ok) {
+    const std::string_view text = group->refusal_.empty() ? kRefused : std::string_view(group->refusal_);
+    const tuttiResult_t told = guarded(function, [&] {
+      if (!group->inits_.empty()) declineInits(group->inits_, Status(group->refused_, std::string(text)));
+      return Status();
+    });
+    return told == tuttiSuccess ? fail(function, group->refused_, text) : told;
+  }
   if (!group->inits_.empty()) {
     // First, because calls of the same group may be what another rank's init waits behind.
     const tuttiResult_t made = guarded(function, [&] { return runInits(group->inits_); });

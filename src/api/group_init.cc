@@ -34,6 +34,12 @@ Joined join(const NotedInit& init) {
 
 }  // namespace
 
+void declineInits(std::span<const NotedInit> inits, const Status& why) {
+  for (const NotedInit& init : inits) {
+    if (init.forks == Process::forks()) decline(init.id, init.nranks, init.rank, why, init.settings);
+  }
+}
+
 Status runInits(const std::vector<NotedInit>& inits) {
   if (std::any_of(inits.begin(), inits.end(),
                   [](const NotedInit& init) { return init.forks != Process::forks(); }))
@@ -48,8 +54,7 @@ Status runInits(const std::vector<NotedInit>& inits) {
     } catch (const std::system_error& error) {
       noThread = Status(Code::systemError, fmt::format("no thread to join with: {}. Allow more (ulimit -u)",
                                                        error.code().message()));
-      for (std::size_t left = i; left < inits.size(); ++left)
-        decline(inits[left].id, inits[left].nranks, inits[left].rank, noThread, inits[left].settings);
+      declineInits(std::span(inits).subspan(i), noThread);
       break;
     }
   }

@@ -1,6 +1,7 @@
 // The communicators that a group makes: several ranks of one thread join at its end, at the same time.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "api/settings.h"
@@ -21,5 +22,8 @@ struct NotedInit {
 
 // Joins for all and writes the handles; all or none. Answers the first failure.
 Status runInits(const std::vector<NotedInit>& inits);
+
+// For a group that begins nothing: the peers of its ranks need not wait for them.
+void declineInits(std::span<const NotedInit> inits, const Status& why);
 
 }  // namespace tutti

@@ -32,6 +32,7 @@ HostGroup::HostGroup(int nranks, std::string label, const Settings& settings,
       processOf_(static_cast<std::size_t>(nranks)),
       windows_(static_cast<std::size_t>(nranks)),
       directory_(processes_[0].memory.data() + stateAt + ranksBytes(nranks), nranks) {
+  made_.reserve(processes_[static_cast<std::size_t>(own_)].ranks.size());
   for (std::size_t p = 0; p < processes_.size(); ++p) {
     arenas_.push_back(processes_[p].memory);
     for (int rank : processes_[p].ranks) {
@@ -62,13 +63,34 @@ std::unique_ptr<LinkSource> HostGroup::linksOf(int rank) {
 }
 
 void HostGroup::end(int, LinkSource& links) noexcept {
+  oneGone(static_cast<SharedLinks&>(links).close());
+}
+
+void HostGroup::oneGone(std::vector<std::uint64_t> made) noexcept {
   bool all = false;
   {
     const std::lock_guard lock(mutex_);
-    for (std::uint64_t offset : static_cast<SharedLinks&>(links).close()) made_.push_back(offset);
-    all = ++gone_ == processes_[static_cast<std::size_t>(own_)].ranks.size();
+    made_.push_back(std::move(made));
+    all = made_.size() == processes_[static_cast<std::size_t>(own_)].ranks.size();
   }
   if (all) Process::get().bury(shared_from_this());
+}
+
+void HostGroup::miss(int rank, const Status& why) noexcept {
+  rollCall.breakWith(why);
+  rollCall.board(rank).leave();
+  directory_.leave(rank);
+  oneGone({});
+}
+
+// In the process of rank 0 the state stays taken: there is nobody to see that all have forgotten it.
+void HostGroup::miss(std::byte* state, int nranks, int process, int rank, const Status& why) noexcept {
+  RollCall rollCall(SharedRanks(state, nranks), static_cast<std::uint32_t>(process), {});
+  rollCall.breakWith(why);
+  rollCall.board(rank).leave();
+  LinkDirectory directory(state + ranksBytes(nranks), nranks);
+  directory.leave(rank);
+  directory.forget(rank);
 }
 
 bool HostGroup::canBeWindow(const void* begin, std::size_t bytes) const {
@@ -98,7 +120,7 @@ void HostGroup::processEnded(std::size_t process) {
                      "communicator {}: {} gone: process {} of this host has ended without "
                      "tuttiCommDestroy (it crashed, was killed, or left main). Make a new communicator "
                      "without it",
-                     label, rankList(ended.ranks) + (ended.ranks.size() == 1 ? " is" : " are"), ended.pid)));
+                     label, rankList(ended.ranks) + (ended.ranks.size() == 1 ? " is" : " are"), ended.name)));
     } catch (const std::bad_alloc&) {
       rollCall.breakAfterDeath(static_cast<std::uint32_t>(process), Status::outOfMemory());
     }
@@ -110,7 +132,9 @@ bool HostGroup::sweep() {
   const std::lock_guard lock(mutex_);
   if (!forgot_) {
     if (!directory_.allLeft()) return false;
-    for (std::uint64_t offset : made_) arena_.free(offset);
+    for (const auto& ofRank : made_) {
+      for (std::uint64_t offset : ofRank) arena_.free(offset);
+    }
     made_.clear();
     for (int rank : processes_[static_cast<std::size_t>(own_)].ranks) directory_.forget(rank);
     forgot_ = own_ != 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,7 +18,7 @@ namespace tutti {
 
 // A process with ranks in the communicator, as this process sees it.
 struct GroupProcess {
-  int pid = 0;
+  std::string name;  // as process_name.h says it
   std::vector<int> ranks;
   std::span<std::byte> memory;  // its arena
   std::shared_ptr<Peer> peer;   // null: this process
@@ -41,6 +42,14 @@ class HostGroup : public RankGroup, public std::enable_shared_from_this<HostGrou
   bool isInThisProcess(int rank) const override { return processOf_[static_cast<std::size_t>(rank)] == own_; }
   bool isDead(int rank) const override;
 
+  // For a rank of this process that all others believe to be there, and that could not be made: breaks the
+  // communicator, and the rank is gone. Static: where there is no group in this process, for want of memory.
+  void miss(int rank, const Status& why) noexcept;
+  static void miss(std::byte* state, int nranks, int process, int rank, const Status& why) noexcept;
+
+  // The node of a list that holds the group when it is buried, made in time.
+  std::list<std::shared_ptr<HostGroup>>& grave() { return grave_; }
+
   // Gives back what can be: true when nothing is left to give back. Any thread, one at a time.
   bool sweep();
 
@@ -48,6 +57,7 @@ class HostGroup : public RankGroup, public std::enable_shared_from_this<HostGrou
   HostGroup(int nranks, std::string label, const Settings& settings, std::vector<GroupProcess> processes,
             int own, Arena& arena, std::uint64_t stateAt);
   void processEnded(std::size_t process);
+  void oneGone(std::vector<std::uint64_t> made) noexcept;
 
   const std::vector<GroupProcess> processes_;
   const int own_;
@@ -58,10 +68,11 @@ class HostGroup : public RankGroup, public std::enable_shared_from_this<HostGrou
   std::vector<std::span<std::byte>> windows_;  // by rank
   LinkDirectory directory_;
 
-  std::mutex mutex_;                 // guards what follows
-  std::vector<std::uint64_t> made_;  // by ranks that are gone: links in our arena
-  std::size_t gone_ = 0;             // ranks of this process
-  bool forgot_ = false;              // the state is touched no more
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::vector<std::uint64_t>>
+      made_;  // by ranks that are gone: links in our arena; has room for all
+  std::list<std::shared_ptr<HostGroup>> grave_{std::list<std::shared_ptr<HostGroup>>(1)};
+  bool forgot_ = false;  // the state is touched no more
 };
 
 }  // namespace tutti

@@ -1,10 +1,11 @@
-// See introduction.h. A list of texts, each behind its length in 4 bytes, little-endian.
+// See introduction.h. A list of texts, each behind its length in 4 bytes, little-endian; the version is the first.
 #include "api/introduction.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <map>
+#include <optional>
 
 #include "runtime/rank_list.h"
 #include "tutti/tutti.h"
@@ -19,20 +20,20 @@ void append(std::string& bytes, const std::string& text) {
   bytes += text;
 }
 
-// Empty: not a list.
-std::vector<std::string> textsOf(const std::string& bytes) {
-  std::vector<std::string> texts;
-  for (std::size_t at = 0; at != bytes.size();) {
-    if (bytes.size() - at < kLengthBytes) return {};
-    std::size_t length = 0;
-    for (std::size_t i = 0; i < kLengthBytes; ++i)
-      length |= static_cast<std::size_t>(static_cast<unsigned char>(bytes[at + i])) << 8 * i;
-    at += kLengthBytes;
-    if (bytes.size() - at < length) return {};
-    texts.push_back(bytes.substr(at, length));
-    at += length;
-  }
-  return texts;
+// The text at `at`, which moves behind it; none where there is no whole one.
+std::optional<std::string> textAt(const std::string& bytes, std::size_t& at) {
+  if (bytes.size() - at < kLengthBytes) return {};
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < kLengthBytes; ++i)
+    length |= static_cast<std::size_t>(static_cast<unsigned char>(bytes[at + i])) << 8 * i;
+  at += kLengthBytes;
+  if (bytes.size() - at < length) return {};
+  at += length;
+  return bytes.substr(at - length, length);
+}
+
+bool isVersion(const std::string& text) {
+  return !text.empty() && text.size() < 32 && text.find_first_not_of("0123456789.") == std::string::npos;
 }
 
 template <class Number>
@@ -45,8 +46,13 @@ constexpr std::size_t kFixedTexts = 4;
 
 }  // namespace
 
+std::string libraryVersion() {
+  return fmt::format("{}.{}.{}", TUTTI_MAJOR, TUTTI_MINOR, TUTTI_PATCH);
+}
+
 std::string Introduction::pack() const {
   std::string bytes;
+  append(bytes, version);
   append(bytes, process);
   append(bytes, std::to_string(pid));
   append(bytes, std::to_string(stateAt));
@@ -59,11 +65,22 @@ std::string Introduction::pack() const {
 }
 
 Result<Introduction> Introduction::unpack(const std::string& bytes) {
-  const std::vector<std::string> texts = textsOf(bytes);
+  const Status garbage(Code::remoteError, "it speaks as no rank of any version of the library does");
   Introduction rank;
+  std::size_t at = 0;
+  const auto version = textAt(bytes, at);
+  if (!version || !isVersion(*version)) return garbage;
+  rank.version = *version;
+  if (rank.version != libraryVersion()) return rank;  // what follows may be anything
+  std::vector<std::string> texts;
+  while (at != bytes.size()) {
+    const auto text = textAt(bytes, at);
+    if (!text) return garbage;
+    texts.push_back(*text);
+  }
   if (texts.size() < kFixedTexts || texts.size() % 2 != 0 || texts[0].empty() || !parse(texts[1], rank.pid) ||
       !parse(texts[2], rank.stateAt))
-    return Status(Code::remoteError, "it speaks as no rank of this version of the library does");
+    return garbage;
   rank.process = texts[0];
   rank.algorithm = texts[3];
   for (std::size_t i = kFixedTexts; i < texts.size(); i += 2) rank.same.emplace_back(texts[i], texts[i + 1]);
@@ -72,7 +89,6 @@ Result<Introduction> Introduction::unpack(const std::string& bytes) {
 
 std::vector<std::pair<std::string, std::string>> sameOnAllRanks(const Settings& settings) {
   return {
-      {"the library's version", std::to_string(TUTTI_VERSION_CODE)},
       {"timeoutMs (TUTTI_TIMEOUT_MS)", std::to_string(settings.timeout.count())},
       {"wire (TUTTI_WIRE)", std::to_string(settings.wire)},
       {"name", settings.name},
@@ -80,6 +96,16 @@ std::vector<std::pair<std::string, std::string>> sameOnAllRanks(const Settings& 
 }
 
 Status compareSettings(const std::vector<Introduction>& ranks) {
+  std::map<std::string, std::vector<int>> byVersion;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+    byVersion[ranks[rank].version].push_back(static_cast<int>(rank));
+  if (byVersion.size() > 1) {
+    std::string text;
+    for (const auto& [version, own] : byVersion)
+      text += fmt::format("{}{} {} tutti {}", text.empty() ? "" : ", ", rankList(own),
+                          own.size() == 1 ? "runs" : "run", version);
+    return Status(Code::invalidArgument, text + ": use one version in all processes");
+  }
   for (std::size_t s = 0; s < ranks[0].same.size(); ++s) {
     std::map<std::string, std::vector<int>> byValue;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {

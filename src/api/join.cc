@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <map>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,10 +19,14 @@
 #include "api/introduction.h"
 #include "api/process.h"
 #include "base/refused.h"
+#include "runtime/process_name.h"
 #include "runtime/rendezvous/rendezvous.h"
 
 namespace tutti {
 namespace {
+
+// Within which the others are told of a failure, if they meet in this process: ending it would cut that short.
+constexpr std::chrono::milliseconds kTelling{500};
 
 // What this process sends of itself.
 Result<std::vector<FileDescriptor>> ownDescriptors(const Arena& arena) {
@@ -33,7 +38,7 @@ Result<std::vector<FileDescriptor>> ownDescriptors(const Arena& arena) {
   return own;
 }
 
-// Gives the state back unless others know of it.
+// Gives the state back unless others may use it.
 class State {
  public:
   explicit State(Arena& arena) : arena_(arena) {}
@@ -60,21 +65,26 @@ class State {
 // One rank on its way into a communicator.
 class Joining {
  public:
-  Joining(int nranks, int rank, Settings settings, Arena& arena, Service& service)
-      : nranks_(nranks),
+  Joining(const UniqueId& id, int nranks, int rank, const Settings& settings, Arena& arena, Service& service)
+      : id_(id),
+        nranks_(nranks),
         rank_(rank),
-        settings_(std::move(settings)),
+        settings_(settings),
         arena_(arena),
         service_(service),
+        place_(Process::get().groups(), id.job()),
         state_(arena) {}
 
   // What can fail before the others know of this rank.
   Status prepare() {
+    const auto& token = Process::get().token();
+    if (!token.isOk()) return token.status();
+    token_ = token.value();
     if (rank_ == 0) TUTTI_TRY(state_.make(nranks_));
     auto descriptors = ownDescriptors(arena_);
     if (!descriptors.isOk()) return descriptors.status();
     Introduction own;
-    own.process = Process::get().token();
+    own.process = token_;
     own.pid = getpid();
     own.stateAt = state_.offset();
     own.algorithm = settings_.algorithm;
@@ -83,61 +93,88 @@ class Joining {
     return Status();
   }
 
-  Status meet(const UniqueId& id) {
+  Status meet() {
     const auto take = [this](int rank, std::string bytes, std::vector<FileDescriptor> descriptors) {
       return takeRank(rank, bytes, std::move(descriptors));
     };
-    // From here on others may know of the state, so it stays, whatever comes of it.
-    state_.keep();
-    const Status met =
-        joinRendezvous(id, rank_, nranks_, std::move(contribution_), take, settings_.initTimeout).status;
-    // A failure is told to the others within half a second, which a program that ended now would cut short.
-    constexpr std::chrono::milliseconds kTelling{500};
-    Process::get().awaitMeeting(id.job(), met.isOk() ? settings_.initTimeout : kTelling);
-    TUTTI_TRY(met);
-    return compareSettings(ranks_);
+    const Met met =
+        joinRendezvous(id_, rank_, nranks_, std::move(contribution_), take, settings_.initTimeout);
+    // Nobody touches the state before it knows that all have met and agree.
+    const Status agreed = met.status.isOk() ? agree() : met.status;
+    if (agreed.isOk() || met.othersMayHaveMet) state_.keep();
+    Process::get().awaitMeeting(id_.job(), met.status.isOk() ? settings_.initTimeout : kTelling);
+    return agreed;
   }
 
-  Result<std::unique_ptr<Communicator>> finish(const UniqueId& id) {
-    auto forced = ForcedAlgorithms::parse(ranks_[0].algorithm);
-    if (!forced.isOk()) return forced.status();
-    settings_.forced = forced.value();
-    std::string label = settings_.name;
-    if (label.empty()) {
-      label = "#";
-      for (std::size_t i = 0; i < 3; ++i) label += fmt::format("{:02x}", id.jobNonce()[i]);
+  // The others have the communicator already: what goes wrong here they learn as its first cause.
+  Result<std::unique_ptr<Communicator>> finish() {
+    std::shared_ptr<HostGroup> group;
+    try {
+      group = place_.take([this] { return makeGroup(); });
+      if (group != nullptr) return std::make_unique<Communicator>(group, rank_);
+    } catch (const std::bad_alloc&) {
     }
-    const std::size_t locals = processes_[own()].ranks.size();
-    const std::uint64_t stateAt = ranks_[0].stateAt;
-    const std::span<std::byte> first = processes_[0].memory;
-    if (stateAt % kApart != 0 || stateAt > first.size() ||
-        first.size() - stateAt < HostGroup::stateBytesFor(nranks_))
-      return Status(Code::remoteError, "rank 0 has the shared state outside its memory");
-    auto group = Process::get().groups().take(id.job(), locals, [&] {
-      return HostGroup::make(nranks_, label, settings_, processes_, static_cast<int>(own()), arena_, stateAt);
-    });
-    return std::make_unique<Communicator>(std::move(group), rank_);
+    Status why = outOfMemory();
+    if (group != nullptr)
+      group->miss(rank_, why);
+    else
+      HostGroup::miss(state(), nranks_, own(), rank_, why);
+    return why;
   }
 
  private:
-  std::size_t own() const { return indexOf_.at(Process::get().token()); }
+  int own() const { return static_cast<int>(indexOf_.at(token_)); }
+  std::byte* state() const { return processes_[0].memory.data() + ranks_[0].stateAt; }
+
+  // What all ranks find alike.
+  Status agree() {
+    TUTTI_TRY(compareSettings(ranks_));
+    auto forced = ForcedAlgorithms::parse(ranks_[0].algorithm);
+    if (!forced.isOk()) return forced.status();
+    settings_.forced = forced.value();
+    const std::uint64_t stateAt = ranks_[0].stateAt;
+    const std::size_t bytes = processes_[0].memory.size();
+    if (stateAt % kApart != 0 || stateAt > bytes || bytes - stateAt < HostGroup::stateBytesFor(nranks_))
+      return Status(Code::remoteError, "rank 0 has the shared state outside its memory");
+    return Status();
+  }
+
+  std::shared_ptr<HostGroup> makeGroup() const {
+    const UniqueId::JobNonce& job = id_.jobNonce();
+    std::string label =
+        settings_.name.empty() ? fmt::format("#{:02x}{:02x}{:02x}", job[0], job[1], job[2]) : settings_.name;
+    return HostGroup::make(nranks_, std::move(label), settings_, processes_, own(), arena_,
+                           ranks_[0].stateAt);
+  }
+
+  Status outOfMemory() const {
+    try {
+      return Status(Code::systemError, fmt::format("rank {} ran out of memory at the end of its init. Free "
+                                                   "memory, and make a new communicator",
+                                                   rank_));
+    } catch (const std::bad_alloc&) {
+      return Status::outOfMemory();
+    }
+  }
 
   Status takeRank(int rank, const std::string& bytes, std::vector<FileDescriptor> descriptors) {
     auto introduction = Introduction::unpack(bytes);
     if (!introduction.isOk())
       return Status(introduction.status().code(),
                     fmt::format("rank {}: {}", rank, introduction.status().message()));
-    const std::string& token = introduction.value().process;
+    ranks_.push_back(std::move(introduction).value());
+    if (ranks_.back().version != libraryVersion()) return Status();  // agree() says so
+    const std::string& token = ranks_.back().process;
     const auto [known, isNew] = indexOf_.try_emplace(token, processes_.size());
     if (isNew) {
       GroupProcess process;
-      process.pid = introduction.value().pid;
-      if (token == Process::get().token()) {
+      if (token == token_) {
         process.memory = arena_.memory();
       } else {
         if (descriptors.size() != 2)
           return Status(Code::remoteError,
                         fmt::format("rank {} has sent {} descriptors, not 2", rank, descriptors.size()));
+        process.name = processName(ranks_.back().pid, pidSeen(descriptors[1].get()));
         auto peer = Process::get().peers().meet(token, std::move(descriptors[0]), std::move(descriptors[1]),
                                                 service_);
         if (!peer.isOk()) return peer.status();
@@ -147,21 +184,35 @@ class Joining {
       processes_.push_back(std::move(process));
     }
     processes_[known->second].ranks.push_back(rank);
-    ranks_.push_back(std::move(introduction).value());
     return Status();
   }
 
+  const UniqueId& id_;
   const int nranks_;
   const int rank_;
   Settings settings_;
   Arena& arena_;
   Service& service_;
+  SharedGroups::Place place_;
   State state_;
+  std::string token_;  // of this process
   Contribution contribution_;
   std::vector<Introduction> ranks_;
   std::map<std::string, std::size_t> indexOf_;  // of processes_, by token
   std::vector<GroupProcess> processes_;         // in the order of their first ranks
 };
+
+// All that can fail before others know of the rank.
+Status prepare(std::optional<Joining>& joining, const UniqueId& id, int nranks, int rank,
+               const Settings& settings) {
+  const auto arena = Process::get().arena();
+  if (!arena.isOk()) return arena.status();
+  const auto service = Process::get().service();
+  if (!service.isOk()) return service.status();
+  tellOfArena(*arena.value(), settings);
+  joining.emplace(id, nranks, rank, settings, *arena.value(), *service.value());
+  return joining->prepare();
+}
 
 }  // namespace
 
@@ -176,23 +227,25 @@ Result<UniqueId> makeId(const Settings& settings) {
 
 void decline(const UniqueId& id, int nranks, int rank, const Status& why, const Settings& settings) {
   declineRendezvous(id, rank, nranks, why, settings.initTimeout);
+  Process::get().awaitMeeting(id.job(), kTelling);
 }
 
 Result<std::unique_ptr<Communicator>> joinCommunicator(const UniqueId& id, int nranks, int rank,
                                                        const Settings& settings) {
-  const auto declined = [&](const Status& why) {
-    decline(id, nranks, rank, why, settings);
-    return why;
-  };
-  const auto arena = Process::get().arena();
-  if (!arena.isOk()) return declined(arena.status());
-  const auto service = Process::get().service();
-  if (!service.isOk()) return declined(service.status());
-  tellOfArena(*arena.value(), settings);
-  Joining joining(nranks, rank, settings, *arena.value(), *service.value());
-  if (const Status ready = joining.prepare(); !ready.isOk()) return declined(ready);
-  TUTTI_TRY(joining.meet(id));
-  return joining.finish(id);
+  std::optional<Joining> joining;
+  Status ready;
+  try {
+    ready = prepare(joining, id, nranks, rank, settings);
+  } catch (const std::bad_alloc&) {
+    ready = Status::outOfMemory();
+  }
+  if (!ready.isOk()) {
+    joining.reset();  // it may hold descriptors
+    decline(id, nranks, rank, ready, settings);
+    return ready;
+  }
+  TUTTI_TRY(joining->meet());
+  return joining->finish();
 }
 
 }  // namespace tutti

@@ -5,23 +5,17 @@
 #include <pthread.h>
 #include <sys/random.h>
 
+#include <cerrno>
 #include <thread>
 #include <utility>
 
+#include "base/refused.h"
 #include "topology/discover.h"
 
 namespace tutti {
 
-Process::Process() : shared_(makeShared()) {
+Process::Process() : shared_(std::make_unique<Shared>()) {
   pthread_atfork([] { get().beforeFork(); }, [] { get().afterFork(false); }, [] { get().afterFork(true); });
-}
-
-std::unique_ptr<Process::Shared> Process::makeShared() {
-  auto shared = std::make_unique<Shared>();
-  shared->token.resize(16);
-  // Of so few bytes it gives all, once the system has started.
-  [[maybe_unused]] const ssize_t got = getrandom(shared->token.data(), shared->token.size(), 0);
-  return shared;
 }
 
 void Process::beforeFork() {
@@ -35,7 +29,7 @@ void Process::afterFork(bool inChild) {
   if (inChild) {
     ++forks_;
     FileDescriptor::closeAllInChild();
-    auto own = makeShared();
+    auto own = std::make_unique<Shared>();
     own->parents = std::move(shared_);
     shared_ = std::move(own);
   }
@@ -53,6 +47,18 @@ const Machine& Process::machine() {
   const std::lock_guard lock(mutex_);
   if (!machine_) machine_ = discover();
   return *machine_;
+}
+
+// Of so few bytes getrandom gives all, or refuses.
+Result<std::string> Process::token() {
+  const std::lock_guard lock(mutex_);
+  if (shared_->token.empty()) {
+    std::string random(16, '\0');
+    if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
+      return refused("no random name for this process", "getrandom", errno);
+    shared_->token = std::move(random);
+  }
+  return shared_->token;
 }
 
 Result<Arena*> Process::arena() {
@@ -103,7 +109,9 @@ void Process::bury(std::shared_ptr<HostGroup> group) noexcept {
   Service* service = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    shared_->buried.push_back(std::move(group));
+    std::list<std::shared_ptr<HostGroup>>& grave = group->grave();
+    grave.front() = std::move(group);
+    shared_->buried.splice(shared_->buried.end(), grave);
     service = shared_->service.get();
   }
   service->repeat([this] { return sweep(); });
@@ -111,14 +119,14 @@ void Process::bury(std::shared_ptr<HostGroup> group) noexcept {
 
 // True: some are left.
 bool Process::sweep() noexcept {
-  std::vector<std::shared_ptr<HostGroup>> all;  // swept and ended without the lock: it takes time
+  std::list<std::shared_ptr<HostGroup>> all;  // swept and ended without the lock: it takes time
   {
     const std::lock_guard lock(mutex_);
     all.swap(shared_->buried);
   }
   std::erase_if(all, [](const std::shared_ptr<HostGroup>& group) { return group->sweep(); });
   const std::lock_guard lock(mutex_);
-  shared_->buried.insert(shared_->buried.end(), all.begin(), all.end());
+  shared_->buried.splice(shared_->buried.end(), all);
   return !shared_->buried.empty();
 }
 

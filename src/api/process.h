@@ -5,13 +5,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "api/handle_table.h"
 #include "api/notices.h"
@@ -45,8 +45,8 @@ class Process {
   Result<Service*> service();
   Peers& peers() { return shared_->peers; }
   SharedGroups& groups() { return shared_->groups; }
-  // 16 random bytes that name this process to others.
-  const std::string& token() const { return shared_->token; }
+  // 16 random bytes that name this process to others; a failure is no memory of it.
+  Result<std::string> token();
 
   // Serves the ranks of the job until they have met.
   void keep(const std::string& job, std::unique_ptr<RendezvousHost> host);
@@ -79,7 +79,7 @@ class Process {
     Peers peers;
     SharedGroups groups;
     std::map<std::string, std::unique_ptr<RendezvousHost>> hosts;  // by job
-    std::vector<std::shared_ptr<HostGroup>> buried;
+    std::list<std::shared_ptr<HostGroup>> buried;
     std::unique_ptr<Shared> parents;  // of a forked child: never used, and never ended, as Process is not
   };
   // In the arena, by its offset; or of its own, where there is no arena.
@@ -87,7 +87,6 @@ class Process {
 
   Process();
   static Process& make();
-  static std::unique_ptr<Shared> makeShared();
   void beforeFork();
   void afterFork(bool inChild);
   bool sweep() noexcept;

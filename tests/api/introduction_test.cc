@@ -47,6 +47,25 @@ TEST(Introduction, RefusesWhatIsNone) {
   EXPECT_FALSE(Introduction::unpack(good + "x").isOk());
 }
 
+// Whatever another version sends behind its number.
+TEST(Introduction, AnotherVersionIsNamed) {
+  const std::string version = libraryVersion();
+  std::string bytes = introduction().pack();
+  const std::size_t at = bytes.find(version);
+  ASSERT_EQ(at, 4u);
+  bytes = bytes.substr(0, at) + "9.9.9" + "what nobody knows yet";
+  ASSERT_EQ(version.size(), 5u);
+  const auto read = Introduction::unpack(bytes);
+  ASSERT_TRUE(read.isOk()) << read.status().message();
+  EXPECT_EQ(read.value().version, "9.9.9");
+  EXPECT_EQ(read.value().process, "");
+  std::vector<Introduction> ranks(4, introduction());
+  ranks[3] = read.value();
+  EXPECT_EQ(compareSettings(ranks).code(), Code::invalidArgument);
+  EXPECT_EQ(compareSettings(ranks).message(),
+            "ranks 0-2 run tutti " + version + ", rank 3 runs tutti 9.9.9: use one version in all processes");
+}
+
 TEST(Introduction, NamesTheSettingThatDiffers) {
   std::vector<Introduction> ranks(4, introduction());
   EXPECT_TRUE(compareSettings(ranks).isOk());

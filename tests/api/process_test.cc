@@ -1,7 +1,6 @@
 // The process around the library: it may end without destroying anything, fork, and run out of memory; each
 // case in a process of its own, which must end by itself and in time.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,14 +8,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "tests/support/communicators.h"
+#include "tests/support/no_memory.h"
 #include "tests/support/ranks.h"
 
 namespace tutti {
@@ -170,20 +168,6 @@ TEST(Fork, WhileOtherThreadsMakeCommunicators) {
   for (std::thread& thread : threads) thread.join();
 }
 
-std::size_t addressSpace() {
-  std::ifstream file("/proc/self/statm");
-  std::size_t pages = 0;
-  file >> pages;
-  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
-
-void leaveRoomFor(std::size_t bytes) {
-  rlimit limit = {};
-  getrlimit(RLIMIT_AS, &limit);
-  limit.rlim_cur = addressSpace() + bytes;
-  setrlimit(RLIMIT_AS, &limit);
-}
-
 // The links of a large call do not fit any more: an error on every rank, and nothing hangs. Every amount of
 // room is tried, so that each allocation on the way fails once.
 class NoMemory : public testing::TestWithParam<bool> {};
@@ -226,7 +210,7 @@ TEST_P(NoMemory, IsAnErrorOnEveryRank) {
         for (std::thread& thread : threads) thread.join();
       }
       const auto took = std::chrono::steady_clock::now() - began;
-      leaveRoomFor(std::size_t{1} << 32);
+      leaveAllRoom();
       if (took > std::chrono::seconds(15)) return 200;
       for (int rank = 0; rank < kRanks; ++rank) {
         tuttiResult_t async = tuttiSuccess;
@@ -254,30 +238,6 @@ TEST_P(NoMemory, IsAnErrorOnEveryRank) {
 
 INSTANTIATE_TEST_SUITE_P(Drivers, NoMemory, testing::Bool(),
                          [](const auto& info) { return info.param ? "group" : "threads"; });
-
-// All memory that malloc has left in this process, given back at the end.
-class Hoard {
- public:
-  Hoard() {
-    leaveRoomFor(0);
-    // Every size of small ones, because malloc keeps some of each.
-    for (std::size_t bytes = 1 << 20; bytes >= 16; bytes = bytes > 1024 ? bytes / 2 : bytes - 16)
-      while (auto* block = static_cast<Block*>(std::malloc(bytes))) {
-        block->next = blocks_;
-        blocks_ = block;
-      }
-  }
-  ~Hoard() {
-    while (blocks_ != nullptr) std::free(std::exchange(blocks_, blocks_->next));
-    leaveRoomFor(std::size_t{1} << 32);
-  }
-
- private:
-  struct Block {
-    Block* next;
-  };
-  Block* blocks_ = nullptr;
-};
 
 // Also the first group of a thread, for which nothing has been set up yet.
 TEST(NoMemoryForAGroup, IsAnError) {
@@ -318,7 +278,7 @@ TEST(NoMemoryAtInit, MakesAllOrNone) {
       for (tuttiComm_t& comm : comms) comm = reinterpret_cast<tuttiComm_t>(0x5a);
       leaveRoomFor(room << 10);
       const tuttiResult_t result = tuttiCommInitAll(comms, 64, nullptr);
-      leaveRoomFor(std::size_t{1} << 32);
+      leaveAllRoom();
       CHECK_LINE(result == tuttiSuccess || result == tuttiSystemError);
       if (result == tuttiSystemError) {
         for (tuttiComm_t comm : comms) CHECK_LINE(comm == reinterpret_cast<tuttiComm_t>(0x5a));
