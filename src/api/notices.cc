@@ -54,7 +54,7 @@ void tellOfCommunicator(const RankGroup& group, int rank) {
     });
   if (rank != 0) return;
   const int here = ranksHere(group);
-  settings.log().write(LogLevel::info, fmt::format("communicator {}: {} ranks, {} of them in this process",
+  settings.log().write(LogLevel::info, fmt::format("communicator {}: nranks {}, {} in this process",
                                                    group.label, group.nranks, here));
   once(settings, Notice::machine, LogLevel::info,
        [&] { return fmt::format("this machine: {}", machine.describe()); });

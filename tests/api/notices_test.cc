@@ -90,7 +90,7 @@ TEST(Notices, LevelOfTheEnvironment) {
   const Said said = inChild([] { return setenv("TUTTI_LOG", "info", 1) == 0 && isMade(1) && isMade(1); });
   EXPECT_TRUE(said.endedWell());
   EXPECT_EQ(said.lines(), 3) << said.text;
-  EXPECT_TRUE(said.has("tutti: info: communicator #0: 1 ranks, 1 of them in this process")) << said.text;
+  EXPECT_TRUE(said.has("tutti: info: communicator #0: nranks 1, 1 in this process")) << said.text;
   EXPECT_TRUE(said.has("tutti: info: communicator #1: ")) << said.text;
   EXPECT_TRUE(said.has(fmt::format("tutti: info: this machine: {}\n", discover().describe()))) << said.text;
 }
