@@ -44,7 +44,8 @@ class Slate {
     const int round = rounds_[static_cast<std::size_t>(rank)]++;
     std::memcpy(places_[round][static_cast<std::size_t>(rank)].data(), mine, bytes);
     ++came_[round];
-    while (came_[round] != nranks) std::this_thread::sleep_for(1ms);
+    // Not for ever: the others may have failed.
+    for (int i = 0; i < 20'000 && came_[round] != nranks; ++i) std::this_thread::sleep_for(1ms);
     for (std::size_t from = 0; from < static_cast<std::size_t>(nranks); ++from)
       std::memcpy(static_cast<char*>(all) + from * bytes, places_[round][from].data(), bytes);
   }
