@@ -107,7 +107,7 @@ Machine read(hwloc_topology* topology) {
     machine.numaNodes.push_back(
         {static_cast<int>(node.os_index), known(node.attr->numanode.local_memory), setOf(node.cpuset)});
   });
-  if (machine.cores.empty()) machine.unknown = "hwloc found no cores: is /sys there?";
+  if (machine.cores.empty()) machine.unknown = "hwloc found no cores";
   return machine;
 }
 
