@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdlib>
+#include <new>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "api/boundary.h"
@@ -77,10 +79,17 @@ Status checkRank(const tuttiComm_t* comm, int nranks, int rank) {
 // `idOf` gives the id. A rank with wrong arguments or settings, too, needs one: the others are to know at once.
 template <class IdOf>
 Status initRank(tuttiComm_t* comm, int nranks, int rank, const tuttiConfig_t* config, const IdOf& idOf) {
-  const auto read = settingsOf(config);
-  const Settings settings = read.isOk() ? read.value() : Settings();
+  Settings settings;
   Status wrong = checkRank(comm, nranks, rank);
-  if (wrong.isOk()) wrong = read.status();
+  try {
+    auto read = settingsOf(config);
+    if (read.isOk())
+      settings = std::move(read).value();
+    else if (wrong.isOk())
+      wrong = read.status();
+  } catch (const std::bad_alloc&) {
+    wrong = Status::outOfMemory();
+  }
   const auto id = idOf(settings);
   if (!wrong.isOk()) {
     if (id.isOk()) decline(id.value(), nranks, rank, wrong, settings);
