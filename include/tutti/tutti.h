@@ -1,5 +1,5 @@
 /*
- * tutti: collective communication between ranks that hold their data in host memory or on NVIDIA GPUs.
+ * tutti: collective communication between ranks that hold their data in host memory; on NVIDIA GPUs later.
  *
  * This header is the manual of the C interface. It is C11 and C++, needs no CUDA header, and its values for
  * results, types and operations equal NCCL's. Read "Rules that hold for every function" first: what stands
@@ -19,15 +19,15 @@
  * prints to standard output, exits or aborts the process. Outputs are written only when the answer is
  * tuttiSuccess, unless the function says otherwise.
  *
- * Refusals. Arguments are checked before anything moves. tuttiInvalidArgument, tuttiInvalidUsage and
- * tuttiNotSupported say that the call was not begun: no memory was written, no peer was told, the
- * communicator works as before, and a corrected call joins the peers that wait for it.
+ * Refusals. Arguments are checked first. tuttiInvalidArgument, tuttiInvalidUsage and tuttiNotSupported say
+ * that the call was not begun: no memory was written, no peer was told, a corrected call joins the peers
+ * that wait. tuttiCommInitRank and its kin, and tuttiCommRegister, say where they differ.
  *
  * Failures. A collective that ends with any other error has broken its communicator, on all ranks and with
  * the same first cause. A rank that was not in that call gets the same error from its next one; every later
  * call answers tuttiBroken, and tuttiGetLastError has the cause. Send buffers are unchanged (unless the call
- * was in place); receive buffers are undefined. What is left to do is tuttiCommAbort or tuttiCommDestroy (or
- * tuttiCommShrink).
+ * was in place); receive buffers are undefined. What is left to do is tuttiCommAbort or tuttiCommDestroy
+ * (later also tuttiCommShrink).
  *
  * Nothing hangs. A call that cannot complete ends with an error by its deadline (timeoutMs in
  * tuttiConfig_t).
@@ -127,7 +127,7 @@ enum {
   tuttiInternalError = 3,   /* a fault of the library: report it */
   tuttiInvalidArgument = 4, /* fix this call; nothing was begun */
   tuttiInvalidUsage = 5,    /* fix the order or the threads of the calls; nothing was begun */
-  tuttiRemoteError = 6,  /* another rank died, left or aborted: go on without it (tuttiCommShrink), or end */
+  tuttiRemoteError = 6,  /* another rank died, left or aborted: end, or make a new communicator without it */
   tuttiInProgress = 7,   /* not an error: ask tuttiCommGetAsyncError or tuttiStreamQuery again */
   tuttiTimeout = 0x100,  /* a deadline passed: the text lists who is missing; the communicator is broken */
   tuttiMismatch = 0x101, /* the ranks made different calls: the text lists them; the communicator is broken */
@@ -215,8 +215,8 @@ typedef struct tuttiComm* tuttiComm_t;
 /* An order of calls: NULL, a stream of tuttiStreamCreate, or a cudaStream_t (see "Streams" on top). */
 typedef void* tuttiStream_t;
 
-/* Names a communicator that is about to be made; holds addresses and a secret key: hand it to the job's ranks
- * only. */
+/* Names a communicator that is about to be made; holds the name of a socket and a secret key: hand it to the
+ * job's ranks only. */
 typedef struct tuttiUniqueId {
   char internal[128];
 } tuttiUniqueId;
@@ -310,7 +310,7 @@ typedef struct tuttiConfig {
   const char* algorithm;
 
   /* Per rank; TUTTI_INTERFACE. Network interfaces to use, exact names, separated by commas. NULL (default):
-   * those that reach the peers. Not used where all ranks share a host. Copied. */
+   * those that reach the peers. Not read today, when all ranks share a host. Copied. */
   const char* interfaceName;
 
   /* Same on all ranks. Appears in messages and errors, at most 63 bytes. NULL (default): a number. Copied. */
@@ -391,19 +391,19 @@ TUTTI_API const char* tuttiGetLastError(tuttiComm_t comm);
 
 /*
  * Makes an id for one new communicator, to be carried to its other ranks by the caller's own means. The
- * calling process listens at the addresses in it until the ranks have met, so it must stay alive until then;
- * for an id that no rank ever uses it keeps a thread and a few descriptors.
- * tuttiSystemError when no address can be had.
+ * calling process listens at the socket that it names until the ranks have met, so it must stay alive until
+ * then; for an id that no rank ever uses it keeps a thread and a few descriptors.
+ * tuttiSystemError without descriptors, random bytes or a thread for it.
  */
 TUTTI_API tuttiResult_t tuttiGetUniqueId(tuttiUniqueId* uniqueId);
 
 /*
- * Joins a new communicator of nranks ranks as rank (0 <= rank < nranks), with default settings. Collective:
+ * Joins a new communicator of nranks (1 to 1024) ranks as rank (0 <= rank < nranks), with defaults. Collective:
  * all nranks ranks call it with the same id, each from a thread or process of its own or, for several ranks
  * of one thread, inside a group; then the handles are written by tuttiGroupEnd, all or none, before the
  * group's calls begin. All processes are on one host: they share a kernel and a network namespace (today). On
- * success *comm belongs to the caller, until tuttiCommDestroy or
- * tuttiCommAbort. tuttiTimeout when ranks are missing at initTimeoutMs (the text lists them),
+ * success *comm belongs to the caller, until tuttiCommDestroy or tuttiCommAbort. What keeps one rank from it is
+ * told to all: they fail, and need a new id. tuttiTimeout when ranks are missing at initTimeoutMs (listed),
  * tuttiInvalidArgument for a rank out of range, a rank taken twice, another nranks than the others', or
  * settings that differ where they must not; tuttiRemoteError when a rank or the process that made the id ends
  * meanwhile.
@@ -781,10 +781,10 @@ TUTTI_API tuttiResult_t tuttiGroupEnd(void);
 /* ---- Memory -------------------------------------------------------------------------------------------- */
 
 /*
- * Allocates bytes bytes that peers can read and write directly, for use by any communicator of this process:
- * the fastest memory for large calls. device: TUTTI_DEVICE_HOST or a CUDA ordinal. Aligned to a page (4096
- * bytes), zeroed on the host. bytes 0: *pointer is NULL. tuttiSystemError when there is no memory;
- * tuttiNotSupported for GPU ordinals (today).
+ * Allocates bytes bytes, for any communicator of this process: the fastest memory for large calls, because
+ * peers can read and write it directly (unless a warning says otherwise). device: TUTTI_DEVICE_HOST or a CUDA
+ * ordinal. Aligned to a page (4096 bytes), zeroed on the host. bytes 0: *pointer is NULL. tuttiSystemError
+ * when there is no memory; tuttiNotSupported for GPU ordinals (today).
  */
 TUTTI_API tuttiResult_t tuttiMemAlloc(void** pointer, size_t bytes, int device);
 
@@ -803,9 +803,9 @@ TUTTI_API tuttiResult_t tuttiMemFree(void* pointer);
  * Collective: every rank calls it, with its own buffer and size, at the same place among its collectives; it
  * does not wait for the other ranks, and a rank that leaves it out is caught as tuttiMismatch by the next
  * collective. bytes is not 0. Ranges may overlap, and be registered with several communicators. *handle goes
- * to tuttiCommDeregister. Memory from tuttiMemAlloc always qualifies; other host memory qualifies where all
- * ranks are in this process. Where it does not: tuttiNotSupported, *handle is NULL, the call counts as made,
- * and the memory is used through slots. Not inside a group: tuttiInvalidUsage.
+ * to tuttiCommDeregister. Memory from tuttiMemAlloc qualifies, unless a warning said that it is not shared;
+ * other memory does where all ranks are in this process. Where it does not: tuttiNotSupported, *handle is
+ * NULL, the call counts as made, and slots are used. Not inside a group: tuttiInvalidUsage.
  */
 TUTTI_API tuttiResult_t tuttiCommRegister(tuttiComm_t comm, void* buffer, size_t bytes, void** handle);
 

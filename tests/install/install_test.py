@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a user gets: the build is installed into an empty folder, each program of examples/ is compiled there by a plain
+"""What a user gets: the build is installed into an empty folder, the example without MPI is compiled there by a plain
 C compiler through pkg-config, and run. Nothing of the source tree or the build is on any path.
 
 usage: install_test.py ROOT BUILD
