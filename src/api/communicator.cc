@@ -19,9 +19,10 @@ PlanTable tableOf(const RankGroup& group) {
 
 }  // namespace
 
-Communicator::Communicator(std::shared_ptr<RankGroup> group, int rank)
+Communicator::Communicator(std::shared_ptr<RankGroup> group, int rank, const Log& log)
     : group_(std::move(group)),
       rank_(rank),
+      log_(log),
       board_(group_->rollCall.board(rank)),
       links_(group_->linksOf(rank)),
       table_(tableOf(*group_)),
@@ -34,6 +35,7 @@ Communicator::Communicator(std::shared_ptr<RankGroup> group, int rank)
 }
 
 Communicator::~Communicator() {
+  watch_.end();
   board_.leave();
   group_->end(rank_, *links_);
 }
@@ -173,7 +175,7 @@ Status Communicator::registerMemory(const void* buffer, std::size_t bytes, void*
   registrationCalls_.fetch_add(1, std::memory_order_relaxed);
   *handle = isWindow ? reinterpret_cast<void*>(number) : nullptr;
   if (isWindow) return Status();
-  tellOfUnregisteredMemory(*group_);
+  tellOfUnregisteredMemory(log_, label());
   return Status(
       Code::notSupported,
       "other processes cannot reach this memory, so it is used through slots as before: take memory of "
@@ -237,6 +239,16 @@ void Communicator::abort() {
   aborted_.store(true, std::memory_order_relaxed);
   group_->rollCall.breakWith(Status(
       Code::remoteError, fmt::format("communicator {}: rank {} called tuttiCommAbort", label(), rank_)));
+}
+
+void Communicator::giveUp(const Status& why) noexcept {
+  try {
+    group_->rollCall.breakWith(
+        Status(Code::remoteError, fmt::format("communicator {}: rank {} has no communicator after all: {}",
+                                              label(), rank_, why.message())));
+  } catch (const std::bad_alloc&) {
+    breakOutOfMemory();
+  }
 }
 
 Code Communicator::asyncError() const {

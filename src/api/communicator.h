@@ -29,13 +29,15 @@ struct CallRequest {
 // On cache lines of its own: the ranks of a process are made one after the other.
 class alignas(kApart) Communicator {
  public:
-  Communicator(std::shared_ptr<RankGroup> group, int rank);
+  // `log`: this rank's own, which may differ from those of others in the process.
+  Communicator(std::shared_ptr<RankGroup> group, int rank, const Log& log);
   ~Communicator();
 
   int rank() const { return rank_; }
   int nranks() const { return group_->nranks; }
   const std::string& label() const { return group_->label; }
   const RankGroup& group() const { return *group_; }
+  const Log& log() const { return log_; }
 
   // Everything below until "Any thread" is for the thread that has entered (HandleTable::enter).
 
@@ -76,6 +78,8 @@ class alignas(kApart) Communicator {
 
   // Any thread.
   void abort();
+  // Its handle cannot be given out, or not with others that it belongs to: the others are told why.
+  void giveUp(const Status& why) noexcept;
   void breakOutOfMemory() noexcept { group_->rollCall.breakOutOfMemory(); }
   Code asyncError() const;
   bool isBroken() const { return group_->rollCall.poison() != 0; }
@@ -98,6 +102,7 @@ class alignas(kApart) Communicator {
 
   const std::shared_ptr<RankGroup> group_;
   const int rank_;
+  const Log log_;
   Board& board_;
   std::atomic<bool> aborted_{false};
   bool finalized_ = false;

@@ -14,12 +14,13 @@
 #include "api/join.h"
 #include "api/local_group.h"
 #include "api/publish.h"
+#include "runtime/rendezvous/meeting.h"
 
 namespace tutti {
 namespace {
 
 // Of one communicator over processes: its shared state has n * n entries for links.
-constexpr int kMostHostRanks = 1024;
+constexpr int kMostHostRanks = Meeting::kMostRanks;
 
 Result<Settings> settingsOf(const tuttiConfig_t* config) {
   auto settings = readSettings(config, [](const char* name) -> const char* { return std::getenv(name); });
@@ -60,7 +61,7 @@ Status initAll(tuttiComm_t* comms, int nranks, const int* devices, const tuttiCo
   // All objects before the first handle, so that nothing is left behind when memory runs out.
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (int rank = 0; rank < nranks; ++rank)
-    communicators.push_back(std::make_unique<Communicator>(group.value(), rank));
+    communicators.push_back(std::make_unique<Communicator>(group.value(), rank, settings.value().log()));
   std::vector<tuttiComm_t*> places;
   for (int rank = 0; rank < nranks; ++rank) places.push_back(comms + rank);
   return publish(std::move(communicators), places);
@@ -154,19 +155,17 @@ Result<UniqueId> gatheredId(int nranks, int rank, const Settings& settings,
   if (nranks < 1 || nranks > kMostHostRanks)
     return Status(Code::invalidArgument, "no all-gather of so many");  // as checkRank has told better
   IdBytes own;
-  Status failure;
-  if (rank == 0) {
-    const auto made = makeId(settings);
-    if (made.isOk())
-      made.value().write(own.bytes);
-    else
-      failure = made.status();
-  }
+  Result<UniqueId> made = rank == 0 ? makeId() : Result<UniqueId>(Status(Code::remoteError, "not made here"));
+  if (made.isOk()) made.value().write(own.bytes);
   std::vector<IdBytes> all(static_cast<std::size_t>(nranks));
   static_assert(sizeof(IdBytes) == UniqueId::kBytes);
   const tuttiResult_t result = allGather(context, own.bytes.data(), all.data(), sizeof(own));
-  if (!failure.isOk()) return failure;
-  if (result != tuttiSuccess) return failedGather(result);
+  if (rank == 0 && !made.isOk()) return made;
+  if (result != tuttiSuccess) {
+    const Status failure = failedGather(result);
+    if (made.isOk()) decline(made.value(), nranks, rank, failure, settings);  // others may have got it
+    return failure;
+  }
   if (all[0].bytes == IdBytes().bytes)
     return Status(Code::remoteError, "rank 0 could not make an id: its own error says why");
   return parseId(all[0].bytes.data());
@@ -230,7 +229,7 @@ tuttiResult_t tuttiGetUniqueId(tuttiUniqueId* uniqueId) {
     TUTTI_TRY(tutti::checkOutput(uniqueId, "uniqueId"));
     const auto settings = tutti::settingsOf(nullptr);
     if (!settings.isOk()) return settings.status();
-    const auto id = tutti::makeId(settings.value());
+    const auto id = tutti::makeId();
     if (!id.isOk()) return id.status();
     id.value().write(uniqueId->internal);
     return Status();

@@ -13,6 +13,7 @@
 #include "api/join.h"
 #include "api/process.h"
 #include "api/publish.h"
+#include "base/quiet_thread.h"
 
 namespace tutti {
 namespace {
@@ -32,6 +33,31 @@ Joined join(const NotedInit& init) {
   }
 }
 
+// `threads` has room for one more.
+template <class Body>
+Status start(std::vector<std::thread>& threads, const Body& body) noexcept {
+  try {
+    threads.push_back(quietThread(body));
+    return Status();
+  } catch (const std::system_error& error) {
+    try {
+      return Status(Code::systemError, fmt::format("no thread to join with: {}. Allow more (ulimit -u)",
+                                                   error.code().message()));
+    } catch (const std::bad_alloc&) {
+    }
+  } catch (const std::bad_alloc&) {
+  }
+  return Status::outOfMemory();
+}
+
+// As far as there is memory for it, while threads are at work that have to be joined.
+void declineAll(std::span<const NotedInit> inits, const Status& why) noexcept {
+  try {
+    declineInits(inits, why);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 }  // namespace
 
 void declineInits(std::span<const NotedInit> inits, const Status& why) {
@@ -47,30 +73,31 @@ Status runInits(const std::vector<NotedInit>& inits) {
   // Each waits for the others, so each has a thread; those that cannot have one tell their peers.
   std::vector<Joined> joined(inits.size());
   std::vector<std::thread> threads;
+  threads.reserve(inits.size());
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  communicators.reserve(inits.size());
+  std::vector<tuttiComm_t*> places;
+  places.reserve(inits.size());
   Status noThread;
   for (std::size_t i = 1; i < inits.size(); ++i) {
-    try {
-      threads.emplace_back([&joined, &inits, i] { joined[i] = join(inits[i]); });
-    } catch (const std::system_error& error) {
-      noThread = Status(Code::systemError, fmt::format("no thread to join with: {}. Allow more (ulimit -u)",
-                                                       error.code().message()));
-      declineInits(std::span(inits).subspan(i), noThread);
-      break;
-    }
+    noThread = start(threads, [&joined, &inits, i] { joined[i] = join(inits[i]); });
+    if (noThread.isOk()) continue;
+    declineAll(std::span(inits).subspan(i), noThread);
+    break;
   }
   if (!inits.empty()) joined[0] = join(inits[0]);
   for (std::thread& thread : threads) thread.join();
-  TUTTI_TRY(noThread);
-  std::vector<std::unique_ptr<Communicator>> communicators;
-  std::vector<tuttiComm_t*> places;
+  Status failure = noThread;
   for (std::size_t i = 0; i < inits.size(); ++i) {
-    if (!joined[i].status.isOk())
-      return Status(joined[i].status.code(), fmt::format("tuttiCommInitRank of rank {}: {}", inits[i].rank,
-                                                         joined[i].status.message()));
     communicators.push_back(std::move(joined[i].communicator));
     places.push_back(inits[i].comm);
+    if (failure.isOk() && !joined[i].status.isOk())
+      failure = Status(joined[i].status.code(), fmt::format("tuttiCommInitRank of rank {}: {}", inits[i].rank,
+                                                            joined[i].status.message()));
   }
-  return publish(std::move(communicators), places);
+  if (failure.isOk()) return publish(std::move(communicators), places);
+  giveUp(communicators, failure);
+  return failure;
 }
 
 }  // namespace tutti

@@ -7,7 +7,7 @@
 
 namespace tutti {
 
-Result<tuttiComm_t> HandleTable::add(std::unique_ptr<Communicator> communicator) {
+Result<tuttiComm_t> HandleTable::add(std::unique_ptr<Communicator>&& communicator) {
   sweep();
   const std::lock_guard lock(mutex_);
   if (freeSlots_.empty() && used_ == kSlots)

@@ -23,7 +23,7 @@ class HandleTable {
  public:
   static constexpr std::uint32_t kSlots = 1 << 16;
 
-  Result<tuttiComm_t> add(std::unique_ptr<Communicator> communicator);
+  Result<tuttiComm_t> add(std::unique_ptr<Communicator>&& communicator);
 
   // The communicator, kept alive until release(); null for a handle that is none.
   Communicator* acquire(tuttiComm_t handle) {
@@ -102,8 +102,9 @@ class HandleTable {
   void leave(Slot& slot) {
     slot.entered.store(0, std::memory_order_release);
     const std::uint64_t state = slot.state.load(std::memory_order_acquire);
+    // Read again, in one order with the holder that goes at the same moment: one of the two frees.
     if ((state & kRetired) != 0) [[unlikely]]
-      freeIfLast(slot, state);
+      freeIfLast(slot, slot.state.fetch_add(0, std::memory_order_acq_rel));
   }
   void sweep();
   void freeIfLast(Slot& slot, std::uint64_t state);

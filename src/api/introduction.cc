@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -96,6 +97,11 @@ std::vector<std::pair<std::string, std::string>> sameOnAllRanks(const Settings& 
 }
 
 Status compareSettings(const std::vector<Introduction>& ranks) {
+  // First, because it takes no memory: who runs out of it here fails as all others do.
+  if (std::all_of(ranks.begin(), ranks.end(), [&](const Introduction& rank) {
+        return rank.version == ranks[0].version && rank.same == ranks[0].same;
+      }))
+    return Status();
   std::map<std::string, std::vector<int>> byVersion;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     byVersion[ranks[rank].version].push_back(static_cast<int>(rank));

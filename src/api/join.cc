@@ -31,6 +31,7 @@ constexpr std::chrono::milliseconds kTelling{500};
 // What this process sends of itself.
 Result<std::vector<FileDescriptor>> ownDescriptors(const Arena& arena) {
   std::vector<FileDescriptor> own;
+  own.reserve(2);
   own.emplace_back(fcntl(arena.descriptor(), F_DUPFD_CLOEXEC, 0));
   if (!own.back()) return refused("no copy of the arena's descriptor to send", "fcntl", errno);
   own.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
@@ -67,12 +68,13 @@ class Joining {
  public:
   Joining(const UniqueId& id, int nranks, int rank, const Settings& settings, Arena& arena, Service& service)
       : id_(id),
+        job_(id.job()),
         nranks_(nranks),
         rank_(rank),
         settings_(settings),
         arena_(arena),
         service_(service),
-        place_(Process::get().groups(), id.job()),
+        place_(Process::get().groups(), job_),
         state_(arena) {}
 
   // What can fail before the others know of this rank.
@@ -97,12 +99,17 @@ class Joining {
     const auto take = [this](int rank, std::string bytes, std::vector<FileDescriptor> descriptors) {
       return takeRank(rank, bytes, std::move(descriptors));
     };
-    const Met met =
-        joinRendezvous(id_, rank_, nranks_, std::move(contribution_), take, settings_.initTimeout);
+    Met met = joinRendezvous(id_, rank_, nranks_, std::move(contribution_), take, settings_.initTimeout);
+    const bool haveMet = met.status.isOk();
+    Status agreed = std::move(met.status);
+    try {
+      if (haveMet) agreed = agree();
+    } catch (const std::bad_alloc&) {  // no words for what differs
+      agreed = Status::outOfMemory();
+    }
     // Nobody touches the state before it knows that all have met and agree.
-    const Status agreed = met.status.isOk() ? agree() : met.status;
     if (agreed.isOk() || met.othersMayHaveMet) state_.keep();
-    Process::get().awaitMeeting(id_.job(), met.status.isOk() ? settings_.initTimeout : kTelling);
+    Process::get().awaitMeeting(job_, haveMet ? settings_.initTimeout : kTelling);
     return agreed;
   }
 
@@ -111,7 +118,7 @@ class Joining {
     std::shared_ptr<HostGroup> group;
     try {
       group = place_.take([this] { return makeGroup(); });
-      if (group != nullptr) return std::make_unique<Communicator>(group, rank_);
+      if (group != nullptr) return std::make_unique<Communicator>(group, rank_, settings_.log());
     } catch (const std::bad_alloc&) {
     }
     Status why = outOfMemory();
@@ -126,7 +133,7 @@ class Joining {
   int own() const { return static_cast<int>(indexOf_.at(token_)); }
   std::byte* state() const { return processes_[0].memory.data() + ranks_[0].stateAt; }
 
-  // What all ranks find alike.
+  // What all ranks find alike; takes memory only where they do not.
   Status agree() {
     TUTTI_TRY(compareSettings(ranks_));
     auto forced = ForcedAlgorithms::parse(ranks_[0].algorithm);
@@ -188,6 +195,7 @@ class Joining {
   }
 
   const UniqueId& id_;
+  const std::string job_;
   const int nranks_;
   const int rank_;
   Settings settings_;
@@ -216,10 +224,11 @@ Status prepare(std::optional<Joining>& joining, const UniqueId& id, int nranks, 
 
 }  // namespace
 
-Result<UniqueId> makeId(const Settings& settings) {
+Result<UniqueId> makeId() {
   auto id = UniqueId::make();
   if (!id.isOk()) return id.status();
-  auto host = RendezvousHost::start(id.value(), settings.initTimeout);
+  // The deadlines of the ranks are what counts.
+  auto host = RendezvousHost::start(id.value(), std::chrono::milliseconds::max());
   if (!host.isOk()) return host.status();
   Process::get().keep(id.value().job(), std::move(host).value());
   return id;

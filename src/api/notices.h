@@ -10,7 +10,7 @@
 namespace tutti {
 
 class Arena;
-class RankGroup;
+class Communicator;
 
 // Once each in a process.
 enum class Notice {
@@ -24,8 +24,8 @@ enum class Notice {
   unregisteredMemory
 };
 
-// A communicator has been made, and this is the process of `rank`. What holds for all ranks is said by rank 0's.
-void tellOfCommunicator(const RankGroup& group, int rank);
+// A communicator has been made, for a rank of this process. What holds for all ranks is said by rank 0's.
+void tellOfCommunicator(const Communicator& communicator);
 
 // The arena is not as large as it should be.
 void tellOfArena(const Arena& arena, const Settings& settings);
@@ -35,6 +35,6 @@ void tellOfSmallPages();
 void tellOfPrivateMemory(const Status& why);
 
 // tuttiCommRegister could not register.
-void tellOfUnregisteredMemory(const RankGroup& group);
+void tellOfUnregisteredMemory(const Log& log, const std::string& label);
 
 }  // namespace tutti

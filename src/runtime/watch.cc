@@ -41,8 +41,10 @@ Waiting Watch::idle(const CallDescriptor& call, bool suspicious) {
   // Up to here nothing was given away. A peer that computes for long leaves the core to others.
   constexpr Clock::duration kSpinFor = 200us;
   constexpr Clock::duration kYieldFor = 5ms;
-  if (stalled < kYieldFor)
-    return {.by = spins_ && stalled < kSpinFor ? Waiting::By::spinning : Waiting::By::yielding};
+  const bool spinning = spins_ && stalled < kSpinFor;
+  // From then on it is asked in every turn: of several that a thread waits for, one that spins would keep all awake.
+  if (stalled >= kSpinFor) spins_ = false;
+  if (stalled < kYieldFor) return {.by = spinning ? Waiting::By::spinning : Waiting::By::yielding};
   const Clock::duration untilLook = RollCall::kSuspicionAfter + nextLook_ - stalled;
   const Clock::duration untilDeadline = began_ + policy_.deadline - now;
   return {.by = Waiting::By::sleeping, .atMost = std::min(untilLook, untilDeadline)};

@@ -19,7 +19,9 @@ class HandleTableTest : public testing::Test {
  protected:
   HandleTableTest() : group_(LocalGroup::make(2, "test", Settings()).value()) {}
 
-  tuttiComm_t add(int rank = 0) { return table_.add(std::make_unique<Communicator>(group_, rank)).value(); }
+  tuttiComm_t add(int rank = 0) {
+    return table_.add(std::make_unique<Communicator>(group_, rank, Log(LogLevel::none))).value();
+  }
   // As tuttiCommDestroy does it.
   bool end(tuttiComm_t handle) {
     if (table_.acquire(handle) == nullptr) return false;

@@ -158,6 +158,23 @@ TEST(Watch, ALongWaitSleeps) {
   EXPECT_LT(turns, 40u * 128u);
 }
 
+// A thread that waits for two, which have stalled at different turns, sleeps as one that waits for one of them.
+TEST(Watch, SeveralThatStallSleepTogether) {
+  LocalRollCall first(2, "#1"), second(2, "#2");
+  for (LocalRollCall* rollCall : {&first, &second}) rollCall->board(0).announce(callOf(1));
+  Watch one(first, 0, {coresOf(true), 60'000ms}), other(second, 0, {coresOf(true), 60'000ms});
+  one.begin();
+  other.begin();
+  const auto began = Clock::now();
+  Waiting both;
+  for (int turns = 0; both.by != Waiting::By::sleeping; ++turns) {
+    if (turns == 3) other.progressed();
+    both = Waiting::leastOf(turn(one, callOf(1)), turn(other, callOf(1)));
+    ASSERT_FALSE(isBroken(both));
+    ASSERT_LT(Clock::now() - began, 20s);
+  }
+}
+
 TEST(Watch, ABrokenCommunicatorWakesWhoSleeps) {
   LocalRollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));

@@ -63,7 +63,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // One whole frame, then in frames(). `ended` also for one that is not expected, and after close().
   asio::awaitable<Received> receive();
   FrameAssembler& frames() { return frames_; }
-  // Those that have come since the last call. Of a stranger none are taken.
+  // Of a stranger no descriptors are taken.
+  void becomeKnown() {
+    known = true;
+    ::tutti::takeDescriptors(socket_.get());
+  }
+  // Those that have come since the last call.
   std::vector<FileDescriptor> takeDescriptors() { return std::exchange(arrived_, {}); }
 
   // At once, or when the kernel has room.

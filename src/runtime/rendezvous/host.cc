@@ -48,6 +48,11 @@ constexpr milliseconds kLastWords{200};  // to get the last frames out when the 
 constexpr milliseconds kLongest{std::chrono::hours(24 * 365)};
 using ConnectionPointer = std::shared_ptr<Connection>;
 
+milliseconds millisecondsOf(std::uint64_t told) {
+  return milliseconds(
+      static_cast<std::int64_t>(std::min(told, static_cast<std::uint64_t>(kLongest.count()))));
+}
+
 // Strangers may not take the descriptors that the process needs itself.
 std::size_t placesForStrangers() {
   rlimit files{};
@@ -93,6 +98,12 @@ class RendezvousHost::Service {
   void end();
   void run() noexcept;
 
+  // Whether the others wait for it now.
+  bool isSilent(int rank, const Connection& connection) const {
+    if (giving_) return rank == *giving_;
+    return taking_ ? connection.took < *taking_ : !connection.hasAll;
+  }
+
   template <class Holds>
   bool everyone(Holds holds) const {
     return std::all_of(members_.begin(), members_.end(),
@@ -114,10 +125,13 @@ class RendezvousHost::Service {
   asio::steady_timer changed_;   // never expires; cancelled when conduct() should look again
   asio::steady_timer ending_;
   Clock::time_point deadlineAt_ = Clock::time_point::max();
+  std::uint64_t patienceOfRanks_ = 0;  // the longest deadline that one has told, in ms
   std::set<ConnectionPointer> connections_;
   std::deque<ConnectionPointer> unknown_;  // of them, those whose hello has not come; oldest first
   Meeting meeting_;
   std::vector<ConnectionPointer> members_;  // by rank
+  std::optional<int> giving_;               // the rank that was asked for its descriptors
+  std::optional<int> taking_;               // the rank whose descriptors all others were sent
   std::optional<Status> failure_;           // the first cause
   bool done_ = false;                       // all have all
   bool ended_ = false;
@@ -141,12 +155,11 @@ RendezvousHost::Service::Service(const UniqueId& id, FileDescriptor listener, mi
 
 RendezvousHost::Service::~Service() {
   if (!thread_.joinable()) return;
-  asio::post(loop_, [this] {
-    if (done_)
-      endAfter(kLastWords);
-    else
-      end();
-  });
+  try {
+    if (!over_.load()) asio::post(loop_, [this] { done_ ? endAfter(kLastWords) : end(); });
+  } catch (const std::bad_alloc&) {
+    loop_.stop();  // the ranks see their connections end
+  }
   thread_.join();
 }
 
@@ -314,8 +327,9 @@ void RendezvousHost::Service::sendAll(const std::string& frame, const Descriptor
 // A process that holds the key has said who it is.
 void RendezvousHost::Service::admit(const ConnectionPointer& connection, Hello hello) {
   std::erase(unknown_, connection);
-  connection->known = true;
+  connection->becomeKnown();
   connection->patience().cancel();
+  patienceOfRanks_ = std::max(patienceOfRanks_, hello.deadlineMs);
   Status refused = failure_.value_or(Status());
   if (refused.isOk()) {
     std::string pid = processName(static_cast<pid_t>(hello.pid), connection->peer().pid);
@@ -334,9 +348,8 @@ void RendezvousHost::Service::admit(const ConnectionPointer& connection, Hello h
   connection->send(encodeFrame(FrameType::welcome, ""));
 
   // The first deadline that passes counts for all, be it the rank's or the host's own.
-  const auto limit = static_cast<std::uint64_t>(kLongest.count());
-  milliseconds whole(static_cast<std::int64_t>(std::min(hello.deadlineMs, limit)));
-  milliseconds left(static_cast<std::int64_t>(std::min(hello.remainingMs, limit)));
+  milliseconds whole = millisecondsOf(hello.deadlineMs);
+  milliseconds left = millisecondsOf(hello.remainingMs);
   if (deadlineAt_ == Clock::time_point::max() && deadlineOfAll_ < left) whole = left = deadlineOfAll_;
   if (Clock::now() + left < deadlineAt_) {
     deadlineAt_ = Clock::now() + left;
@@ -345,7 +358,8 @@ void RendezvousHost::Service::admit(const ConnectionPointer& connection, Hello h
       if (cancelled || done_) return;
       std::vector<int> silent;
       for (std::size_t rank = 0; rank < members_.size(); ++rank) {
-        if (members_[rank] != nullptr && !members_[rank]->hasAll) silent.push_back(static_cast<int>(rank));
+        if (members_[rank] != nullptr && isSilent(static_cast<int>(rank), *members_[rank]))
+          silent.push_back(static_cast<int>(rank));
       }
       fail(meeting_.late(whole, silent));
     });
@@ -392,7 +406,8 @@ void RendezvousHost::Service::fail(const Status& why) {
     if (member != nullptr) member->sendLast(encodeFailure(why));
   }
   changed_.cancel();
-  endAfter(deadlineOfAll_);
+  // Whoever comes later has given up by then.
+  endAfter(std::min(deadlineOfAll_, millisecondsOf(patienceOfRanks_)));
 }
 
 // Waits for a condition that frames and connections change. False: it will not come.
@@ -412,9 +427,11 @@ asio::awaitable<void> RendezvousHost::Service::conduct() {
     const ConnectionPointer connection = members_[static_cast<std::size_t>(rank)];
     Descriptors descriptors;
     if (member.descriptors > 0) {
+      giving_ = rank;
       connection->send(encodeFrame(FrameType::give, ""));
       const bool given = co_await until([&] { return connection->given.has_value(); });
       if (!given) co_return;
+      giving_.reset();
       if (connection->given->size() != member.descriptors) {
         fail(meeting_.failed(
             rank, Status(Code::internalError,
@@ -428,9 +445,11 @@ asio::awaitable<void> RendezvousHost::Service::conduct() {
     sendAll(encodeContribution({rank, member.descriptors, member.bytes}), std::exchange(descriptors, nullptr),
             rank);
     if (member.descriptors == 0) continue;
+    taking_ = rank;
     const bool taken =
         co_await until([&] { return everyone([rank](const Connection& c) { return c.took >= rank; }); });
     if (!taken) co_return;
+    taking_.reset();
   }
   const bool allHaveAll =
       co_await until([&] { return everyone([](const Connection& c) { return c.hasAll; }); });

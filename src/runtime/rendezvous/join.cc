@@ -40,6 +40,8 @@ class Joiner {
   // Tells all others.
   void fail(const Status& why) noexcept;
   bool wasTold() const { return told_; }
+  // The host may know this rank, so that it is heard by this connection only.
+  bool isIntroduced() const { return introduced_; }
   bool othersMayHaveMet() const { return promised_; }
 
  private:
@@ -67,8 +69,10 @@ class Joiner {
   FileDescriptor socket_;
   FrameAssembler frames_;
   std::vector<FileDescriptor> arrived_;
-  pid_t hostPid_ = 0;      // 0: not seen yet, or not visible from here
-  bool seen_ = false;      // the host, at any time
+  pid_t hostPid_ = 0;    // 0: not seen yet, or not visible from here
+  bool seen_ = false;    // the host, at any time
+  bool proven_ = false;  // that it holds the key; descriptors are taken from then on
+  bool introduced_ = false;
   bool told_ = false;      // why all fail
   bool promised_ = false;  // to have all, and nobody has said that it was in vain
 };
@@ -143,7 +147,7 @@ Result<bool> Joiner::send(const std::string& frame, const std::vector<FileDescri
 
 Result<bool> Joiner::receive() {
   while (!frames_.complete()) {
-    const Transfer received = receivePart(socket_.get(), frames_.room(), &arrived_);
+    const Transfer received = receivePart(socket_.get(), frames_.room(), proven_ ? &arrived_ : nullptr);
     switch (received.moved) {
       case Moved::some:
         if (const Status status = frames_.advance(received.bytes); !status.isOk()) {
@@ -195,6 +199,8 @@ Result<bool> Joiner::knock(const std::string& bytes, std::size_t descriptors) {
                     "in its place. Carry all 128 bytes unchanged",
                     rank_, host(), proof.status().message()));
   }
+  proven_ = true;
+  takeDescriptors(socket_.get());
   auto sent = send(encodeFrame(FrameType::proof, proof.value()), none);
   if (!sent.isOk() || !sent.value()) return sent;
 
@@ -207,7 +213,11 @@ Result<bool> Joiner::knock(const std::string& bytes, std::size_t descriptors) {
   const auto left = std::chrono::duration_cast<milliseconds>(limit_ - Clock::now());
   hello.remainingMs = static_cast<std::uint64_t>(std::max(left, milliseconds(0)).count());
   hello.bytes = bytes;
-  answered = ask(encodeHello(hello), {FrameType::welcome, FrameType::failure});
+  frames_.expect({FrameType::welcome, FrameType::failure});
+  sent = send(encodeHello(hello), none);
+  TUTTI_TRY(statusOf(sent));
+  introduced_ = true;
+  answered = receive();
   if (!answered.isOk() || !answered.value()) return answered;
   const Frame frame = frames_.take();
   if (frame.type == FrameType::welcome) return true;
@@ -222,6 +232,7 @@ Status Joiner::enter(const std::string& bytes, std::size_t descriptors) {
       case Connecting::connected: {
         socket_ = std::move(connected.socket);
         frames_ = FrameAssembler();
+        proven_ = introduced_ = false;
         hostPid_ = peerOf(socket_.get()).pid;
         seen_ = true;
         auto welcome = knock(bytes, descriptors);
@@ -334,8 +345,12 @@ void decline(const UniqueId& id, int rank, int nranks, const Status& why, millis
 
 Met joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution mine, const TakeContribution& take,
                    milliseconds deadline) {
+  Joiner joiner(id, rank, nranks, deadline);
   const auto declined = [&](Status why) -> Met {
-    declineRendezvous(id, rank, nranks, why, deadline);
+    if (joiner.isIntroduced())
+      joiner.fail(why);
+    else
+      declineRendezvous(id, rank, nranks, why, deadline);
     return {std::move(why)};
   };
   if (mine.bytes.size() > kMostContributionBytes || mine.descriptors.size() > kMostDescriptors)
@@ -344,7 +359,6 @@ Met joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution mine, 
                fmt::format("a contribution of {} bytes and {} descriptors is too large: a fault of tutti, "
                            "report it",
                            mine.bytes.size(), mine.descriptors.size())));
-  Joiner joiner(id, rank, nranks, deadline);
   Status entered;
   try {
     entered = joiner.enter(mine.bytes, mine.descriptors.size());

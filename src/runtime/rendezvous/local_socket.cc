@@ -30,8 +30,18 @@ Address addressOf(const std::string& name) {
   return address;
 }
 
+// Whether the other side may send descriptors. Who connects to a listener meets a socket that has its setting.
+void passRights(int socket, int yes) {
+#ifndef SO_PASSRIGHTS
+  constexpr int SO_PASSRIGHTS = 83;
+#endif
+  setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &yes, sizeof(yes));
+}
+
 FileDescriptor openSocket() {
-  return FileDescriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  FileDescriptor opened(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (opened) passRights(opened.get(), 0);
+  return opened;
 }
 
 // The largest number of descriptors that one message of Linux holds (SCM_MAX_FD).
@@ -99,6 +109,10 @@ FileDescriptor acceptFrom(int listener) {
   return FileDescriptor(socket);
 }
 
+void takeDescriptors(int socket) {
+  passRights(socket, 1);
+}
+
 Transfer sendPart(int socket, std::string_view bytes, const std::vector<FileDescriptor>& descriptors) {
   iovec part{const_cast<char*>(bytes.data()), bytes.size()};
   msghdr message{};
@@ -133,6 +147,7 @@ Transfer receivePart(int socket, std::span<char> room, std::vector<FileDescripto
   message.msg_iovlen = 1;
   Control control{};
   if (arrived != nullptr) {
+    arrived->reserve(arrived->size() + kMostAtOnce);  // before they are there: nothing may fail then
     message.msg_control = control.bytes;
     message.msg_controllen = sizeof(control.bytes);
   }

@@ -38,6 +38,10 @@ Connected connectTo(const std::string& name);
 // The next waiting connection; none without one, and errno tells why.
 FileDescriptor acceptFrom(int listener);
 
+// What these functions open takes no descriptors from the other side until this is called, where the kernel can refuse
+// them (Linux 6.16). Dropping one that came can take as long as its sender likes: a socket may linger in it.
+void takeDescriptors(int socket);
+
 enum class Moved {
   some,     // `bytes` of them, at least one
   blocked,  // poll the socket

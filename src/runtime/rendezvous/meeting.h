@@ -24,7 +24,7 @@ class Meeting {
     std::string bytes;
   };
 
-  static constexpr int kMostRanks = 1 << 20;
+  static constexpr int kMostRanks = 1024;
 
   // Not ok: what all ranks are to be told, because this one does not fit the others.
   Status admit(Member member);

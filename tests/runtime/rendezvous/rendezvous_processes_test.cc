@@ -306,7 +306,9 @@ TEST_F(ProcessRendezvous, AStoppedRankIsNamedAtTheDeadline) {
     });
   });
   std::vector<Child> children = ranksAsChildren(id_, {0, 2}, 3);
-  allSay(children, Code::timeout, "rank 1 (pid " + std::to_string(stopped.pid()) + ")");
+  // It alone is waited for.
+  allSay(children, Code::timeout,
+         "no answer from rank 1 (pid " + std::to_string(stopped.pid()) + "). A process");
 }
 
 TEST_F(ProcessRendezvous, AStoppedHostEndsAtTheDeadline) {

@@ -1,0 +1,175 @@
+// Ranks that join by an id and are threads of one process: what one of them is promised holds for it whatever the others
+// of the process do. In a child, because the settings come from its environment.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/communicators.h"
+#include "tests/support/processes.h"
+#include "tests/support/ranks.h"
+
+namespace tutti {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+tuttiConfig_t joiningWithin(std::int64_t initTimeoutMs) {
+  tuttiConfig_t config = configOf();
+  config.initTimeoutMs = initTimeoutMs;
+  return config;
+}
+
+std::string inAChild(const std::function<std::string()>& body) {
+  return runProcesses(1, [&](int, const tuttiUniqueId&) { return body(); });
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += text;
+  return all;
+}
+
+// The id was made where another limit holds.
+TEST(Joining, TheRanksOwnDeadlineCounts) {
+  EXPECT_EQ(inAChild([]() -> std::string {
+              tuttiUniqueId id;
+              setenv("TUTTI_INIT_TIMEOUT_MS", "300", 1);
+              if (tuttiGetUniqueId(&id) != tuttiSuccess) return tuttiGetLastError(nullptr);
+              unsetenv("TUTTI_INIT_TIMEOUT_MS");
+              const tuttiConfig_t config = joiningWithin(60'000);
+              return joined(onRanks(2, [&](int rank) -> std::string {
+                if (rank == 1) std::this_thread::sleep_for(1s);
+                tuttiComm_t comm = nullptr;
+                if (tuttiCommInitRankConfig(&comm, 2, id, rank, &config) != tuttiSuccess)
+                  return tuttiGetLastError(nullptr);
+                return tuttiCommDestroy(comm) == tuttiSuccess ? "" : "not destroyed";
+              }));
+            }),
+            "");
+}
+
+struct Messages {
+  bool gone = false;
+  std::string text;
+
+  static void take(void* context, tuttiLogLevel_t, const char* text) {
+    auto* const self = static_cast<Messages*>(context);
+    self->text += self->gone ? "after its end: " : "";
+    self->text += text;
+  }
+};
+
+// One goes, then the other has something to be told. Which of the two came first is chance.
+std::string messageAfter(int gone) {
+  tuttiUniqueId id;
+  if (tuttiGetUniqueId(&id) != tuttiSuccess) return tuttiGetLastError(nullptr);
+  Messages messages[2];
+  tuttiComm_t comms[2] = {};
+  onRanks(2, [&](int rank) {
+    tuttiConfig_t config = joiningWithin(60'000);
+    config.logCallback = Messages::take;
+    config.logContext = &messages[rank];
+    tuttiCommInitRankConfig(&comms[rank], 2, id, rank, &config);
+  });
+  char memory[64];
+  void* handle = nullptr;
+  tuttiCommDestroy(comms[gone]);
+  messages[gone].gone = true;
+  tuttiCommRegister(comms[1 - gone], memory, sizeof(memory), &handle);
+  tuttiCommDestroy(comms[1 - gone]);
+  if (has(messages[gone].text, "after its end")) return messages[gone].text;
+  return has(messages[1 - gone].text, "memory could not be registered") ? ""
+                                                                        : "heard: " + messages[1 - gone].text;
+}
+
+TEST(Joining, MessagesGoToTheRankThatTheyAreOf) {
+  for (int round = 0; round < 8; ++round)
+    ASSERT_EQ(inAChild([round] { return messageAfter(round % 2); }), "") << "round " << round;
+}
+
+// What ranks that are threads gather; rank 0's own answers an error once all have all.
+struct Gathering {
+  struct Slate {
+    std::atomic<int> came{0};
+    char id[128];
+  };
+  Slate* slate;
+  int rank;
+
+  static tuttiResult_t gather(void* context, const void* mine, void* all, std::size_t bytes) {
+    const auto* self = static_cast<Gathering*>(context);
+    if (self->rank == 0) std::memcpy(self->slate->id, mine, bytes);
+    ++self->slate->came;
+    while (self->slate->came != 2) std::this_thread::yield();
+    std::memcpy(all, self->slate->id, bytes);
+    return self->rank == 0 ? tuttiRemoteError : tuttiSuccess;
+  }
+};
+
+TEST(Joining, AnAllGatherThatFailsOnRank0IsToldToTheOthers) {
+  EXPECT_EQ(
+      inAChild([]() -> std::string {
+        Gathering::Slate slate;
+        const tuttiConfig_t config = joiningWithin(60'000);
+        const auto began = Clock::now();
+        const auto texts = onRanks(2, [&](int rank) -> std::string {
+          Gathering gathering{&slate, rank};
+          tuttiComm_t comm = nullptr;
+          if (tuttiCommInitCallback(&comm, 2, rank, Gathering::gather, &gathering, &config) == tuttiSuccess)
+            return "joined";
+          return tuttiGetLastError(nullptr);
+        });
+        if (Clock::now() - began > 10s) return "late";
+        return has(texts[0], "answered 6") && has(texts[1], "rank 0 (pid") && has(texts[1], "answered 6")
+                   ? ""
+                   : texts[0] + texts[1];
+      }),
+      "");
+}
+
+// A group joins two communicators, one of which comes to nothing: the other ranks of the first hear why.
+TEST(Joining, WhatAGroupGivesUpIsToldToItsRanks) {
+  EXPECT_EQ(inAChild([]() -> std::string {
+              tuttiUniqueId whole, broken;
+              if (tuttiGetUniqueId(&whole) != tuttiSuccess || tuttiGetUniqueId(&broken) != tuttiSuccess)
+                return tuttiGetLastError(nullptr);
+              const tuttiConfig_t config = joiningWithin(60'000);
+              return joined(onRanks(2, [&](int rank) -> std::string {
+                tuttiComm_t first = nullptr, second = nullptr;
+                if (rank == 0) {
+                  tuttiGroupStart();
+                  tuttiCommInitRankConfig(&first, 2, whole, 0, &config);
+                  tuttiCommInitRankConfig(&second, 2, broken, 0, &config);
+                  if (tuttiGroupEnd() == tuttiSuccess) return "the group was made";
+                  return first == nullptr && second == nullptr ? "" : "half of a group";
+                }
+                if (tuttiCommInitRankConfig(&first, 2, whole, 1, &config) != tuttiSuccess)
+                  return tuttiGetLastError(nullptr);
+                tuttiCommInitRankConfig(&second, 2, broken, 7, &config);  // which no rank is
+                tuttiResult_t result = tuttiSuccess;
+                const auto began = Clock::now();
+                while (result == tuttiSuccess && Clock::now() - began < 30s)
+                  tuttiCommGetAsyncError(first, &result);
+                const std::string text = tuttiGetLastError(first);
+                tuttiCommDestroy(first);
+                return result == tuttiRemoteError && has(text, "rank 0 has no communicator after all") ? ""
+                                                                                                       : text;
+              }));
+            }),
+            "");
+}
+
+}  // namespace
+}  // namespace tutti
