@@ -199,6 +199,10 @@ TEST(Refused, SocketsMakeARankThatIsMissed) {
 }
 
 TEST(Refused, NoDescriptorsAreToldToAll) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP()
+      << "undefined behaviour's sanitizer looks at memory through a pipe, and takes its lack for a fault";
+#endif
   for (int free = 0; free <= 6; ++free) {
     Trouble trouble;
     std::vector<int> taken;
