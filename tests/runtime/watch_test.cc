@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/process_barrier.h"
 #include "tests/runtime/local_ranks.h"
 
 namespace tutti {
@@ -158,6 +159,24 @@ TEST(Watch, ALongWaitSleeps) {
   EXPECT_LT(turns, 40u * 128u);
 }
 
+// Otherwise its peers would ring for it at each of their messages.
+TEST(Watch, WhoseWaitIsOverCountsAsNoSleeper) {
+  if (!passProcessBarrier()) GTEST_SKIP() << "this system has no process barriers (membarrier)";
+  LocalRollCall rollCall(2, "#1");
+  rollCall.board(0).announce(callOf(1));
+  Watch watch(rollCall, 0, {nullptr, 60'000ms});
+  const auto untilItIsGoingToSleep = [&] {
+    watch.begin();
+    while (!rollCall.bells().anybodySleeps()) ASSERT_TRUE(waits(watch, callOf(1)));
+  };
+  untilItIsGoingToSleep();
+  watch.progressed();
+  EXPECT_FALSE(rollCall.bells().anybodySleeps());
+  untilItIsGoingToSleep();
+  watch.end();
+  EXPECT_FALSE(rollCall.bells().anybodySleeps());
+}
+
 // A thread that waits for two, which have stalled at different turns, sleeps as one that waits for one of them.
 TEST(Watch, SeveralThatStallSleepTogether) {
   LocalRollCall first(2, "#1"), second(2, "#2");
@@ -176,6 +195,7 @@ TEST(Watch, SeveralThatStallSleepTogether) {
 }
 
 TEST(Watch, ABrokenCommunicatorWakesWhoSleeps) {
+  if (!passProcessBarrier()) GTEST_SKIP() << "this system has no process barriers (membarrier)";
   LocalRollCall rollCall(2, "#1");
   rollCall.board(0).announce(callOf(1));
   Watch watch(rollCall, 0, {nullptr, 60'000ms});
