@@ -155,7 +155,8 @@ Result<UniqueId> gatheredId(int nranks, int rank, const Settings& settings,
   if (nranks < 1 || nranks > kMostHostRanks)
     return Status(Code::invalidArgument, "no all-gather of so many");  // as checkRank has told better
   IdBytes own;
-  Result<UniqueId> made = rank == 0 ? makeId() : Result<UniqueId>(Status(Code::remoteError, "not made here"));
+  Result<UniqueId> made =
+      rank == 0 ? makeId(settings) : Result<UniqueId>(Status(Code::remoteError, "not made here"));
   if (made.isOk()) made.value().write(own.bytes);
   std::vector<IdBytes> all(static_cast<std::size_t>(nranks));
   static_assert(sizeof(IdBytes) == UniqueId::kBytes);
@@ -229,7 +230,7 @@ tuttiResult_t tuttiGetUniqueId(tuttiUniqueId* uniqueId) {
     TUTTI_TRY(tutti::checkOutput(uniqueId, "uniqueId"));
     const auto settings = tutti::settingsOf(nullptr);
     if (!settings.isOk()) return settings.status();
-    const auto id = tutti::makeId();
+    const auto id = tutti::makeId(settings.value());
     if (!id.isOk()) return id.status();
     id.value().write(uniqueId->internal);
     return Status();

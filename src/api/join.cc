@@ -224,11 +224,11 @@ Status prepare(std::optional<Joining>& joining, const UniqueId& id, int nranks, 
 
 }  // namespace
 
-Result<UniqueId> makeId() {
+Result<UniqueId> makeId(const Settings& settings) {
   auto id = UniqueId::make();
   if (!id.isOk()) return id.status();
   // The deadlines of the ranks are what counts.
-  auto host = RendezvousHost::start(id.value(), std::chrono::milliseconds::max());
+  auto host = RendezvousHost::start(id.value(), std::chrono::milliseconds::max(), settings.initTimeout);
   if (!host.isOk()) return host.status();
   Process::get().keep(id.value().job(), std::move(host).value());
   return id;

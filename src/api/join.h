@@ -11,7 +11,7 @@
 namespace tutti {
 
 // A new id, whose ranks meet in this process.
-Result<UniqueId> makeId();
+Result<UniqueId> makeId(const Settings& settings);
 
 // For a rank that cannot join: its peers need not wait for it.
 void decline(const UniqueId& id, int nranks, int rank, const Status& why, const Settings& settings);

@@ -64,7 +64,7 @@ std::size_t placesForStrangers() {
 
 class RendezvousHost::Service {
  public:
-  Service(const UniqueId& id, FileDescriptor listener, milliseconds deadline);
+  Service(const UniqueId& id, FileDescriptor listener, milliseconds deadline, milliseconds toldLate);
   ~Service();
 
   Strangers strangers() const {
@@ -112,6 +112,7 @@ class RendezvousHost::Service {
 
   const UniqueId id_;
   const milliseconds deadlineOfAll_;
+  const milliseconds toldLate_;
   const std::size_t places_ = placesForStrangers();
   const pid_t owner_ = getpid();
 
@@ -125,7 +126,6 @@ class RendezvousHost::Service {
   asio::steady_timer changed_;   // never expires; cancelled when conduct() should look again
   asio::steady_timer ending_;
   Clock::time_point deadlineAt_ = Clock::time_point::max();
-  std::uint64_t patienceOfRanks_ = 0;  // the longest deadline that one has told, in ms
   std::set<ConnectionPointer> connections_;
   std::deque<ConnectionPointer> unknown_;  // of them, those whose hello has not come; oldest first
   Meeting meeting_;
@@ -142,9 +142,11 @@ class RendezvousHost::Service {
   std::thread thread_;
 };
 
-RendezvousHost::Service::Service(const UniqueId& id, FileDescriptor listener, milliseconds deadline)
+RendezvousHost::Service::Service(const UniqueId& id, FileDescriptor listener, milliseconds deadline,
+                                 milliseconds toldLate)
     : id_(id),
       deadlineOfAll_(std::clamp(deadline, milliseconds(1), kLongest)),
+      toldLate_(std::clamp(toldLate, milliseconds(1), kLongest)),
       listener_(std::move(listener)),
       arrivals_(loop_, listener_.get()),
       spare_(eventfd(0, EFD_CLOEXEC)),
@@ -329,7 +331,6 @@ void RendezvousHost::Service::admit(const ConnectionPointer& connection, Hello h
   std::erase(unknown_, connection);
   connection->becomeKnown();
   connection->patience().cancel();
-  patienceOfRanks_ = std::max(patienceOfRanks_, hello.deadlineMs);
   Status refused = failure_.value_or(Status());
   if (refused.isOk()) {
     std::string pid = processName(static_cast<pid_t>(hello.pid), connection->peer().pid);
@@ -406,8 +407,7 @@ void RendezvousHost::Service::fail(const Status& why) {
     if (member != nullptr) member->sendLast(encodeFailure(why));
   }
   changed_.cancel();
-  // Whoever comes later has given up by then.
-  endAfter(std::min(deadlineOfAll_, millisecondsOf(patienceOfRanks_)));
+  endAfter(toldLate_);
 }
 
 // Waits for a condition that frames and connections change. False: it will not come.
@@ -479,12 +479,13 @@ bool RendezvousHost::isOver() const {
   return service_->isOver();
 }
 
-Result<std::unique_ptr<RendezvousHost>> RendezvousHost::start(const UniqueId& id, milliseconds deadline) {
+Result<std::unique_ptr<RendezvousHost>> RendezvousHost::start(const UniqueId& id, milliseconds deadline,
+                                                              milliseconds toldLate) {
   auto listener = listenAt(id.socketName());
   TUTTI_TRY(statusOf(listener));
   // The walls of Asio: it throws when there is no descriptor or no thread to be had.
   try {
-    auto service = std::make_unique<Service>(id, std::move(listener).value(), deadline);
+    auto service = std::make_unique<Service>(id, std::move(listener).value(), deadline, toldLate);
     service->startThread();
     return std::unique_ptr<RendezvousHost>(new RendezvousHost(std::move(service)));
   } catch (const std::system_error& error) {

@@ -39,6 +39,8 @@ class Joiner {
   Status exchange(Contribution mine, const TakeContribution& take);
   // Tells all others.
   void fail(const Status& why) noexcept;
+  // The same at once with the hello of enter(), so that the meeting is not complete in between.
+  void enterToFail(const Status& why) { afterHello_ = encodeFailure(why); }
   bool wasTold() const { return told_; }
   // The host may know this rank, so that it is heard by this connection only.
   bool isIntroduced() const { return introduced_; }
@@ -73,6 +75,7 @@ class Joiner {
   bool seen_ = false;    // the host, at any time
   bool proven_ = false;  // that it holds the key; descriptors are taken from then on
   bool introduced_ = false;
+  std::string afterHello_;
   bool told_ = false;      // why all fail
   bool promised_ = false;  // to have all, and nobody has said that it was in vain
 };
@@ -214,7 +217,7 @@ Result<bool> Joiner::knock(const std::string& bytes, std::size_t descriptors) {
   hello.remainingMs = static_cast<std::uint64_t>(std::max(left, milliseconds(0)).count());
   hello.bytes = bytes;
   frames_.expect({FrameType::welcome, FrameType::failure});
-  sent = send(encodeHello(hello), none);
+  sent = send(encodeHello(hello) + afterHello_, none);
   TUTTI_TRY(statusOf(sent));
   introduced_ = true;
   answered = receive();
@@ -335,7 +338,8 @@ bool hasNoDescriptor() {
 void decline(const UniqueId& id, int rank, int nranks, const Status& why, milliseconds deadline) noexcept {
   try {
     Joiner joiner(id, rank, nranks, deadline);
-    if (joiner.enter("", 0).isOk()) joiner.fail(why);
+    joiner.enterToFail(why);
+    (void)joiner.enter("", 0);
   } catch (const std::bad_alloc&) {
     return;  // the others wait in vain
   }

@@ -73,9 +73,14 @@ class RendezvousHost {
   };
 
   // Listens when it returns. `deadline` runs from the first rank's arrival; a rank's own may be shorter and
-  // then counts. Before that it waits as long as it lives. systemError: no descriptors, no thread.
+  // then counts. Before that it waits as long as it lives. `toldLate`: how long after a failure ranks that come
+  // late are told of it. systemError: no descriptors, no thread.
+  static Result<std::unique_ptr<RendezvousHost>> start(const UniqueId& id, std::chrono::milliseconds deadline,
+                                                       std::chrono::milliseconds toldLate);
   static Result<std::unique_ptr<RendezvousHost>> start(const UniqueId& id,
-                                                       std::chrono::milliseconds deadline);
+                                                       std::chrono::milliseconds deadline) {
+    return start(id, deadline, deadline);
+  }
 
   // Ranks that are still in it get an error at once. Takes a few milliseconds; in a forked child nothing.
   ~RendezvousHost();
