@@ -213,12 +213,53 @@ struct Kernel {
     return 0;
   }
 
+  // A vector as a whole. One lane is an element, which the processor's types want aligned.
+  template <class DAny>
+  static HWY_INLINE hn::VFromD<DAny> loadWhole(DAny d, const Accumulator* from) {
+    if constexpr (hn::MaxLanes(d) > 1) return hn::LoadU(d, from);
+    Accumulator element;
+    std::memcpy(&element, from, sizeof(element));
+    return hn::Set(d, element);
+  }
+  template <class DAny>
+  static HWY_INLINE void storeWhole(hn::VFromD<DAny> v, DAny d, Accumulator* to) {
+    if constexpr (hn::MaxLanes(d) > 1) return hn::StoreU(v, d, to);
+    const Accumulator element = hn::GetLane(v);
+    std::memcpy(to, &element, sizeof(element));
+  }
+
+  // `lanes` elements, and then fewer than that: halves of a vector, as large as they fit.
+  template <std::size_t lanes>
+  static HWY_INLINE void reduceHalves(const Source* sources, int nsources, const Destination* destinations,
+                                      int ndestinations, Accumulator nranks, std::size_t i, std::size_t n) {
+    const hn::CappedTag<Accumulator, lanes> d;
+    if ((n & lanes) != 0) {
+      auto total = loadWhole(d, at<Accumulator>(sources[0].data, i));
+      for (int k = 1; k < nsources; ++k)
+        total = Combine::combine(d, total, loadWhole(d, at<Accumulator>(sources[k].data, i)));
+      auto result = total;
+      if constexpr (average) result = hn::Div(total, hn::Set(d, nranks));
+      for (int k = 0; k < ndestinations; ++k) {
+        const bool isPartial = average && destinations[k].form == Form::partial;
+        storeWhole(isPartial ? total : result, d, at<Accumulator>(destinations[k].data, i));
+      }
+      i += lanes;
+    }
+    if constexpr (lanes > 1)
+      reduceHalves<lanes / 2>(sources, nsources, destinations, ndestinations, nranks, i, n);
+  }
+
   static void run(const Reduction& reduction, const Source* sources, int nsources,
                   const Destination* destinations, int ndestinations, std::size_t count) {
     if (count < kLanes && nsources > 1) {  // short calls are made for their latency
-      V nranks = hn::Zero(D());
-      if constexpr (average) nranks = hn::Set(D(), static_cast<Accumulator>(reduction.nranks));
-      if (count != 0) reduceFirst(sources, nsources, destinations, ndestinations, nranks, 0, count);
+      if constexpr (Elements::kPlain && sizeof(Accumulator) > 1) {
+        const auto nranks = static_cast<Accumulator>(average ? reduction.nranks : 1);
+        reduceHalves<kLanes / 2>(sources, nsources, destinations, ndestinations, nranks, 0, count);
+      } else {
+        V nranks = hn::Zero(D());
+        if constexpr (average) nranks = hn::Set(D(), static_cast<Accumulator>(reduction.nranks));
+        if (count != 0) reduceFirst(sources, nsources, destinations, ndestinations, nranks, 0, count);
+      }
       return;
     }
     bool streaming = false;

@@ -90,43 +90,50 @@ bool Communicator::isRegistered(const CollectiveCall& call) const {
 }
 
 Status Communicator::begin(const CallRequest& request) {
-  CollectiveCall& call = execution_.nextCall();
-  call.exchange = call.registered = false;
-  call.descriptor.collective = request.collective;
-  call.descriptor.type = request.type;
-  call.descriptor.operation = request.operation;
-  call.descriptor.root = request.root;
-  call.descriptor.registrations = registrationCalls_.load(std::memory_order_relaxed);
-  call.descriptor.count = request.count;
-  call.descriptor.sequence = sequence_;
-  call.input = request.send;
-  call.output = request.recv;
+  return beginHere(request);
+}
+
+Status Communicator::beginHere(const CallRequest& request) {
+  const CollectiveCall call{{request.collective, request.type, request.operation, request.root,
+                             registrationCalls_.load(std::memory_order_relaxed), request.count, sequence_},
+                            request.send,
+                            request.recv};
+  if (call.descriptor.registrations != 0 || !execution_.isPrepared(call.descriptor)) [[unlikely]]
+    return beginWithCare(call);
+  start(call);
+  return Status();
+}
+
+Status Communicator::beginWithCare(CollectiveCall call) {
   if (call.descriptor.registrations != 0) {
-    CallFacts facts{request.collective, request.type, call.descriptor.operation,
-                    request.count,      nranks(),     false};
-    call.exchange = wantsWindows(table_, facts);
+    const CallDescriptor& facts = call.descriptor;
+    call.exchange =
+        wantsWindows(table_, {facts.collective, facts.type, facts.operation, facts.count, nranks(), false});
     call.registered = call.exchange && isRegistered(call);
   }
-  if (!execution_.isPrepared()) [[unlikely]]
-    TUTTI_TRY(prepare());
+  if (call.exchange || !execution_.isPrepared(call.descriptor)) TUTTI_TRY(prepare(call));
+  start(call);
+  return Status();
+}
+
+void Communicator::start(const CollectiveCall& call) {
   ++sequence_;
   board_.announce(call.descriptor);
   watch_.begin();
-  execution_.start();
-  return Status();
+  execution_.start(call);
 }
 
 // A refusal is the same on every rank; running out of memory is this rank's alone, and the others must hear
 // of it.
-Status Communicator::prepare() {
+Status Communicator::prepare(const CollectiveCall& call) {
   if (sequence_ == 0) group_->cores.addThisThread();
   try {
-    Status status = execution_.prepare();
+    Status status = execution_.prepare(call);
     if (status.isOk() || status.code() == Code::invalidArgument || status.code() == Code::notSupported)
       return status;
     group_->rollCall.breakWith(
         Status(status.code(), fmt::format("communicator {}, rank {}, {}: {}", label(), rank_,
-                                          describe(execution_.nextCall().descriptor), status.message())));
+                                          describe(call.descriptor), status.message())));
   } catch (const std::bad_alloc&) {
     breakOutOfMemory();
   }
@@ -151,7 +158,7 @@ Status Communicator::finishBroken() {
 
 Status Communicator::run(const CallRequest& request) {
   TUTTI_TRY(mayCall());
-  TUTTI_TRY(begin(request));
+  TUTTI_TRY(beginHere(request));
   const FloatEnvironment environment;
   for (;;) {
     if (execution_.poll()) {

@@ -92,12 +92,15 @@ class alignas(kApart) Communicator {
     std::uint64_t number;  // the handle
   };
 
+  [[gnu::always_inline]] inline Status beginHere(const CallRequest& request);
+  Status beginWithCare(CollectiveCall call);
+  [[gnu::always_inline]] inline void start(const CollectiveCall& call);
   Waiting waitingNow() noexcept;
   Status mayNotCall();
   Status finishBroken();
   Status finishFailed();
   Status broken();
-  Status prepare();
+  Status prepare(const CollectiveCall& call);
   bool isRegistered(const CollectiveCall& call) const;
 
   const std::shared_ptr<RankGroup> group_;

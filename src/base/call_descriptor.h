@@ -19,6 +19,13 @@ struct CallDescriptor {
   std::uint64_t count = 0;
   std::uint64_t sequence = 0;  // number of this call on its communicator
 
+  // All but count, registrations and sequence, as one word.
+  std::uint64_t kind() const {
+    return static_cast<std::uint64_t>(collective) | static_cast<std::uint64_t>(type) << 8 |
+           static_cast<std::uint64_t>(operation) << 16 |
+           static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << 32;
+  }
+
   bool operator==(const CallDescriptor&) const = default;
 };
 
@@ -39,11 +46,7 @@ inline std::uint64_t digestOf(const CallDescriptor& call) {
     value *= 0xbf58476d1ce4e5b9u;
     return value ^ (value >> 32);
   };
-  const std::uint64_t words = static_cast<std::uint64_t>(call.collective) |
-                              static_cast<std::uint64_t>(call.type) << 8 |
-                              static_cast<std::uint64_t>(call.operation) << 16 |
-                              static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32;
-  return mix(call.count ^ mix(words + 0x632be59bd9b4e019u));
+  return mix(call.count ^ mix(call.kind() + 0x632be59bd9b4e019u));
 }
 
 // The tag of a call's messages: this call and, through the tag of the one before it, all earlier ones,

@@ -38,8 +38,7 @@ CallFacts Execution::factsOf(const CollectiveCall& call, bool windows) const {
   return {descriptor.collective, descriptor.type, descriptor.operation, descriptor.count, nranks_, windows};
 }
 
-Status Execution::prepare() {
-  const CollectiveCall& call = nextCall();
+Status Execution::prepare(const CollectiveCall& call) {
   if (call.exchange && exchangePlan_ == nullptr) {
     const auto n = static_cast<std::size_t>(nranks_);
     offers_.resize(n);
@@ -92,31 +91,27 @@ Status Execution::fill(Prepared& entry, const CollectiveCall& call, bool windows
   if (!cut.isOk()) return cut.status();
   entry.arguments.cut = cut.value();
   entry.arguments.shape = ++shapes_;
+  entry.brief = ShortCall::make(*entry.plan, entry.arguments);
   return Status();
 }
 
 void Execution::begin(Plan& plan, const CallArguments& arguments) {
   running_ = &plan;
+  brief_ = nullptr;
   for (LaneState& lane : plan.lanes()) beginLane(context_, lane, arguments);
 }
 
-void Execution::start() {
-  current_ = 1 - current_;
-  context_.suspicious = context_.abandoned = false;
-  if (!outcome_.isOk()) outcome_ = Status();
-  const CollectiveCall& call = calls_[current_];
-  tag_ = tagOf(body_->digest, call.descriptor.registrations, call.descriptor.sequence, tag_);
-  if (call.exchange) [[unlikely]]
-    return startExchange();
+void Execution::startLong() {
+  outcome_ = Status();
+  if (call_.exchange) return startExchange();
   startBody(*body_);
 }
 
 void Execution::startExchange() {
-  const CollectiveCall& call = calls_[current_];
   const auto placeOf = [this](const void* data) {
     return reinterpret_cast<std::uintptr_t>(data) - windowBase(rank_);
   };
-  offer_ = {call.registered ? 1u : 0u, placeOf(call.input), placeOf(call.output)};
+  offer_ = {call_.registered ? 1u : 0u, placeOf(call_.input), placeOf(call_.output)};
   exchangeArguments_ = argumentsOf(DataType::u8, Operation::sum, nranks_);
   exchangeArguments_.shape = kExchangeShape;
   exchangeArguments_.input = reinterpret_cast<const std::byte*>(&offer_);
@@ -131,10 +126,10 @@ void Execution::startExchange() {
 }
 
 void Execution::startBody(Prepared& prepared) {
-  const CollectiveCall& call = calls_[current_];
+  if (prepared.brief != nullptr) return startBrief(prepared);
   last_ = &prepared;
-  prepared.arguments.input = static_cast<const std::byte*>(call.input);
-  prepared.arguments.output = static_cast<std::byte*>(call.output);
+  prepared.arguments.input = static_cast<const std::byte*>(call_.input);
+  prepared.arguments.output = static_cast<std::byte*>(call_.output);
   prepared.arguments.tag = tag_;
   context_.kernel = prepared.kernel;
   context_.gate = prepared.plan->flat().usesWindows ? &gate_ : nullptr;
@@ -144,7 +139,7 @@ void Execution::startBody(Prepared& prepared) {
 
 bool Execution::isWithin(const WindowOffer& offer, int rank) const {
   if (windows_.empty()) return true;
-  const CallDescriptor& call = calls_[current_].descriptor;
+  const CallDescriptor& call = call_.descriptor;
   const std::uint64_t room = windows_[static_cast<std::size_t>(rank)].size();
   const auto fits = [room](std::uint64_t begin, std::uint64_t bytes) {
     return bytes == 0 || (bytes <= room && begin <= room - bytes);
@@ -174,12 +169,12 @@ void Execution::endExchange() {
         reinterpret_cast<std::byte*>(windowBase(rank) + offer.output);
   }
   if (all) {
-    Prepared& direct = *prepared(calls_[current_], true).value();  // prepare() has made it
+    Prepared& direct = *prepared(call_, true).value();  // prepare() has made it
     direct.arguments.peerInputs = peerInputs_.data();
     direct.arguments.peerOutputs = peerOutputs_.data();
     startBody(direct);
-  } else if (table_.forced.of(calls_[current_].descriptor.collective).has_value()) {
-    outcome_ = statusOf(choose(table_, factsOf(calls_[current_], false)));
+  } else if (table_.forced.of(call_.descriptor.collective).has_value()) {
+    outcome_ = statusOf(choose(table_, factsOf(call_, false)));
     phase_ = Phase::done;
   } else {
     startBody(*body_);
@@ -203,7 +198,7 @@ void Execution::ringPeers() const noexcept {
   }
 }
 
-bool Execution::poll() {
+bool Execution::pollLanes() {
   bool fired = false;
   const bool done = advanceLanes(fired);
   if (fired && bells_.anybodySleeps()) [[unlikely]]

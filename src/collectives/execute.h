@@ -16,6 +16,7 @@
 #include "base/window_gate.h"
 #include "collectives/host_context.h"
 #include "collectives/plan.h"
+#include "collectives/short_call.h"
 
 namespace tutti {
 
@@ -44,23 +45,34 @@ class Execution {
   // Steps on windows that touch as many bytes write past the caches (streaming.h); until it is called, none.
   void streamFrom(std::uint64_t bytes) { context_.streamFrom = bytes; }
 
-  // To be filled in by the caller, then isPrepared() or prepare(): finds or makes the plan; nothing moves yet.
-  // After a failure the execution is as before. Then start(). (The call is written where it stays: copying what has
-  // just been written in parts stalls the processor for longer than everything else here takes.)
-  CollectiveCall& nextCall() { return calls_[1 - current_]; }
-  Status prepare();
-  // True: an equal call was prepared before, and no more is to be done.
-  bool isPrepared() {
-    const CallDescriptor& call = nextCall().descriptor;
-    const std::uint64_t key = keyOf(call, false);
+  // Finds or makes the plan of a call; nothing moves yet. After a failure the execution is as before. Then start(), of
+  // the same call.
+  Status prepare(const CollectiveCall& call);
+  // True: an equal call was prepared before, and no more is to be done. Of a call without exchange.
+  [[gnu::always_inline]] bool isPrepared(const CallDescriptor& call) {
+    const std::uint64_t key = call.kind();
     body_ = &entryOf(key, call.count);
-    return body_->isOf(key, call.count) && !nextCall().exchange;
+    return body_->isOf(key, call.count);
   }
-  void start();
+  [[gnu::always_inline]] void start(const CollectiveCall& call) {
+    call_ = call;
+    context_.suspicious = context_.abandoned = false;
+    tag_ = tagOf(body_->digest, call.descriptor.registrations, call.descriptor.sequence, tag_);
+    if (body_->brief == nullptr || call.exchange || !outcome_.isOk()) [[unlikely]]
+      return startLong();
+    startBrief(*body_);
+  }
 
   // Fires all steps that can fire now; true if there were any.
   // On windows only as long as the communicator is not broken.
-  bool poll();
+  [[gnu::always_inline]] bool poll() {
+    if (brief_ == nullptr) return pollLanes();
+    bool fired = false;
+    if (brief_->advance(context_, fired)) phase_ = Phase::done;
+    if (fired && bells_.anybodySleeps()) [[unlikely]]
+      ringPeers();
+    return fired;
+  }
   bool isDone() const { return phase_ == Phase::done; }
 
   // A message of another call was met since the last prepare().
@@ -71,7 +83,7 @@ class Execution {
   const Status& outcome() const { return outcome_; }
 
   // Of the last call that was started.
-  const CollectiveCall& call() const { return calls_[current_]; }
+  const CollectiveCall& call() const { return call_; }
   // Of the last call whose data moved; plan() is null before the first.
   const Plan* plan() const { return last_->plan; }
   const Choice& choice() const { return last_->choice; }
@@ -91,7 +103,8 @@ class Execution {
     Plan* plan = nullptr;  // null: an empty entry
     std::uint64_t digest = 0;
     ReduceCopyFunction kernel = nullptr;
-    CallArguments arguments;  // buffers and tag are the last call's
+    CallArguments arguments;           // buffers and tag are the last call's
+    std::shared_ptr<ShortCall> brief;  // if it is one
 
     bool isOf(std::uint64_t otherKey, std::uint64_t otherCount) const {
       return key == otherKey && count == otherCount && plan != nullptr;
@@ -101,9 +114,7 @@ class Execution {
 
   // All facts of a call but its count, in one word: compared and hashed without going through memory.
   static std::uint64_t keyOf(const CallDescriptor& call, bool windows) {
-    return static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.type) << 8 |
-           static_cast<std::uint64_t>(call.operation) << 16 | static_cast<std::uint64_t>(windows) << 24 |
-           static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32;
+    return call.kind() | static_cast<std::uint64_t>(windows) << 24;
   }
   Prepared& entryOf(std::uint64_t key, std::uint64_t count) {
     return prepared_[((key * 0xbf58476d1ce4e5b9u + count) * 0x9e3779b97f4a7c15u >> 40) % kPrepared];
@@ -112,8 +123,18 @@ class Execution {
   CallFacts factsOf(const CollectiveCall& call, bool windows) const;
   Result<Prepared*> prepared(const CollectiveCall& call, bool windows);
   Status fill(Prepared& entry, const CollectiveCall& call, bool windows);
+  void startLong();
   void startExchange();
   void startBody(Prepared& prepared);
+  [[gnu::always_inline]] void startBrief(Prepared& prepared) {
+    last_ = &prepared;
+    running_ = prepared.plan;
+    brief_ = prepared.brief.get();
+    context_.kernel = prepared.kernel;
+    phase_ = Phase::body;
+    brief_->begin(call_.input, call_.output, tag_);
+  }
+  bool pollLanes();
   bool advanceLanes(bool& fired);
   void ringPeers() const noexcept;
   void begin(Plan& plan, const CallArguments& arguments);
@@ -135,8 +156,7 @@ class Execution {
   HostContext context_;
   ReduceCopyFunction copyBytes_;
 
-  CollectiveCall calls_[2];  // of the last start(), and of the next one
-  int current_ = 0;
+  CollectiveCall call_;    // of the last start()
   std::uint32_t tag_ = 0;  // of the last start()
   std::vector<Prepared> prepared_;
   std::uint64_t shapes_ = 0;  // given out, see CallArguments::shape
@@ -145,6 +165,7 @@ class Execution {
   const Prepared* last_ = &replaced_;
   Plan* exchangePlan_ = nullptr;
   Plan* running_ = nullptr;
+  ShortCall* brief_ = nullptr;  // what runs, instead of the plan's lanes
   Phase phase_ = Phase::done;
   Status outcome_;
 

@@ -4,21 +4,6 @@
 
 namespace tutti {
 
-void Board::announce(const CallDescriptor& call) {
-  Line& line = lines_[call.sequence % kLines];
-  const std::uint64_t version = loadRelaxed(&line.version);
-  storeRelaxed(&line.version, version + 1);
-  storeRelease(&line.words[0], call.sequence + 1);
-  storeRelease(&line.words[1], call.count);
-  storeRelease(&line.words[2], static_cast<std::uint64_t>(call.collective) |
-                                   static_cast<std::uint64_t>(call.type) << 8 |
-                                   static_cast<std::uint64_t>(call.operation) << 16 |
-                                   static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32);
-  storeRelease(&line.words[3], call.registrations);
-  storeRelease(&line.version, version + 2);
-  storeRelease(&calls_, call.sequence + 1);
-}
-
 void Board::leave() {
   storeRelease(&left_, 1);
 }

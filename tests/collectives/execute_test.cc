@@ -35,6 +35,7 @@ struct Rank {
   InProcessLinks links;
   Planner planner;
   Execution execution;
+  CollectiveCall call;  // that was prepared
   std::vector<std::byte> input;
   std::vector<std::byte> output;
 };
@@ -70,13 +71,13 @@ class Job {
       for (std::size_t i = 0; i < one.input.size(); ++i) one.input[i] = value(rank, i);
       one.output.assign(block * static_cast<std::size_t>(outputSegmentsOf(call.collective, nranks())),
                         std::byte{0xee});
-      CollectiveCall& whole = one.execution.nextCall();
+      CollectiveCall& whole = one.call;
       whole = CollectiveCall();
       whole.descriptor = call;
       whole.input = one.input.data();
       whole.output = one.output.data();
       whole.registered = whole.exchange = windows;
-      Status status = one.execution.prepare();
+      Status status = one.execution.prepare(whole);
       if (!status.isOk() && first.isOk()) first = status;
     }
     return first;
@@ -99,7 +100,7 @@ class Job {
     ++sequence_;
     std::vector<Execution*> executions;
     for (auto& rank : ranks) {
-      rank->execution.start();
+      rank->execution.start(rank->call);
       executions.push_back(&rank->execution);
     }
     const FloatEnvironment environment;
@@ -303,10 +304,9 @@ TEST(Execute, SlotsTooSmallForOneElementPerBlockAreRefusedOnEveryRank) {
   call.operation = Operation::avg;
   call.count = 100;
   for (auto& rank : job.ranks) {
-    CollectiveCall& one = rank->execution.nextCall();
-    one = CollectiveCall();
+    CollectiveCall one;
     one.descriptor = call;
-    EXPECT_EQ(rank->execution.prepare().code(), Code::invalidArgument);
+    EXPECT_EQ(rank->execution.prepare(one).code(), Code::invalidArgument);
   }
   call = CallDescriptor();
   call.collective = Collective::barrier;
@@ -349,7 +349,8 @@ TEST(Execute, AThreadRestsWhenAllHaveStalled) {
   ASSERT_TRUE(job.prepare(call, false).isOk());
   std::vector<Execution*> executions;
   for (int rank = 0; rank < 3; ++rank) {  // rank 3 does not come
-    job.ranks[static_cast<std::size_t>(rank)]->execution.start();
+    job.ranks[static_cast<std::size_t>(rank)]->execution.start(
+        job.ranks[static_cast<std::size_t>(rank)]->call);
     executions.push_back(&job.ranks[static_cast<std::size_t>(rank)]->execution);
   }
   Events events;
