@@ -99,7 +99,8 @@ Launched joinMpi(const Launcher& launcher) {
   return {
       nullptr,
       fmt::format("started by {} ({}), but this program is built with {}, which sees {} process{}: use the "
-                  "mpirun of that MPI, or build tutti with the MPI of this launcher",
+                  "mpirun of that MPI, or build tutti with the MPI of this launcher "
+                  "(-Dmpi_implementation=openmpi or mpich)",
                   launcher.name, launcher.sign, text.substr(0, text.find_first_of(",\n")), mpi->processes(),
                   mpi->processes() == 1 ? "" : "es")};
 }

@@ -311,6 +311,16 @@ void declare(CLI::App* app, const Collective& collective, Typed* typed) {
   app->footer(footer(collective));
 }
 
+// An option that takes a value takes whatever follows, so that only the last one can be without.
+std::string miscounted(const CLI::App& app, std::string_view last) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_expected_max() > 0 && option->count() > 1) {
+      return fmt::format("{}: given {} times, expected once", option->get_name(false, true), option->count());
+    }
+  }
+  return fmt::format("{}: expected a value after it", last);
+}
+
 }  // namespace
 
 int usageError(const std::string& program, const std::string& text) {
@@ -328,6 +338,10 @@ ParsedOptions parseOptions(const Collective& collective, int processes, bool isF
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     return {std::nullopt, app.help(), ""};
+  } catch (const CLI::ExtrasError&) {
+    return {std::nullopt, "", fmt::format("{}: no such option", app.remaining().front())};
+  } catch (const CLI::ArgumentMismatch&) {
+    return {std::nullopt, "", miscounted(app, argv[argc - 1])};
   } catch (const CLI::ParseError& error) {
     return {std::nullopt, "", error.what()};
   }
