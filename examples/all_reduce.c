@@ -1,5 +1,5 @@
 /* Four ranks, threads of one process, sum their buffers: after the call every rank holds the sum of all.
-   Plain C; build it with: cc all_reduce.c $(pkg-config --cflags --libs tutti) -pthread */
+   Plain C; build it with: cc all_reduce.c $(pkg-config --cflags --libs tutti) -pthread -o all_reduce */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +29,12 @@ static void* runRank(void* argument) {
 
 int main(void) {
   tuttiComm_t comms[kRanks];
-  check(tuttiCommInitAll(comms, kRanks, NULL), 0); /* no devices: the data is in host memory */
+  check(tuttiCommInitAll(comms, kRanks, NULL), NULL); /* no devices: the data is in host memory */
 
   pthread_t threads[kRanks];
   for (int r = 0; r < kRanks; ++r) pthread_create(&threads[r], NULL, runRank, &comms[r]);
   for (int r = 0; r < kRanks; ++r) pthread_join(threads[r], NULL);
 
-  for (int r = 0; r < kRanks; ++r) check(tuttiCommDestroy(comms[r]), 0);
+  for (int r = 0; r < kRanks; ++r) check(tuttiCommDestroy(comms[r]), NULL);
   return 0;
 }
