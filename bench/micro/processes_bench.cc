@@ -174,6 +174,9 @@ int main(int argc, char** argv) {
   int status = 2;
   if (nranks == 2 && npairs >= 1 && argc <= 3)
     status = run(rank, npairs, argc > 2 ? argv[2] : "");
+  else if (rank == 0 && nranks != 2)
+    fmt::print(stderr, "processes_bench: it takes 2 processes, and {} counts {}: mpirun -n 2 of that MPI\n",
+               mpiName(), nranks);
   else if (rank == 0)
     std::fprintf(stderr,
                  "usage: mpirun -n 2 processes_bench [pairs of batches, 200 [only names with this text]]\n");
