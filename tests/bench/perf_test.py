@@ -116,7 +116,7 @@ NONSENSE = (
     ('-e', '99999999999G'), ('-b', '1', '-e', '1G', '-i', '1', '-d', 'int8'),
     ('-b', '1000000G', '-e', '1000000G'), ('-b', '7000000000G', '-e', '7000000000G', '-t', '1024'),
     ('-n', '0'), ('-w', '-1'), ('-c', 'yes'), ('-R', '3'), ('-u', '-1'),
-    ('-J', '/nonexistent/folder/run.json'), ('--bogus',), ('stray',), ('-b',),
+    ('-J', '/nonexistent/folder/run.json'), ('--bogus',), ('stray',), ('-b',), ('-g', '2'), ('-b', '8', '-b', '16'),
     ('-b', '0', '-e', '64', '-f', '2'),
 )
 
@@ -127,6 +127,8 @@ def nonsense_is_refused(options):
     assert done.stdout == '', done.stdout
     lines = done.stderr.splitlines()
     assert len(lines) == 2 and lines[0].startswith('reduce_perf: ') and '--help' in lines[1], done.stderr
+    said = lines[0].removeprefix('reduce_perf: ')
+    assert said.startswith(tuple(options)), f'it does not begin with what was typed: {said}'
 
 
 def nonsense_in_the_hook_is_refused(flip):
