@@ -259,7 +259,7 @@ void Communicator::giveUp(const Status& why) noexcept {
 }
 
 Code Communicator::asyncError() const {
-  return static_cast<Code>(group_->rollCall.poison());
+  return group_->rollCall.code();
 }
 
 }  // namespace tutti

@@ -84,8 +84,8 @@ void HostGroup::miss(int rank, const Status& why) noexcept {
 }
 
 // In the process of rank 0 the state stays taken: there is nobody to see that all have forgotten it.
-void HostGroup::miss(std::byte* state, int nranks, int process, int rank, const Status& why) noexcept {
-  RollCall rollCall(SharedRanks(state, nranks), static_cast<std::uint32_t>(process), {});
+void HostGroup::miss(std::byte* state, int nranks, int, int rank, const Status& why) noexcept {
+  RollCall rollCall(SharedRanks(state, nranks), {});
   rollCall.breakWith(why);
   rollCall.board(rank).leave();
   LinkDirectory directory(state + ranksBytes(nranks), nranks);
@@ -109,20 +109,17 @@ void HostGroup::processEnded(std::size_t process) {
   const GroupProcess& ended = processes_[process];
   const bool hadLeft = std::all_of(ended.ranks.begin(), ended.ranks.end(),
                                    [this](int rank) { return ranks.board(rank).hasLeft(); });
-  if (hadLeft) {
-    ranks.cause().forget(static_cast<std::uint32_t>(process));
-  } else {
+  if (!hadLeft) {
     try {
-      rollCall.breakAfterDeath(
-          static_cast<std::uint32_t>(process),
-          Status(Code::remoteError,
-                 fmt::format(
-                     "communicator {}: {} gone: process {} of this host has ended without "
-                     "tuttiCommDestroy (it crashed, was killed, or left main). Make a new communicator "
-                     "without it",
-                     label, rankList(ended.ranks) + (ended.ranks.size() == 1 ? " is" : " are"), ended.name)));
+      rollCall.breakWith(Status(
+          Code::remoteError,
+          fmt::format("communicator {}: {} gone: process {} of this host has ended without "
+                      "tuttiCommDestroy (it crashed, was killed, or left main). Make a new communicator "
+                      "without it",
+                      label, rankList(ended.ranks) + (ended.ranks.size() == 1 ? " is" : " are"),
+                      ended.name)));
     } catch (const std::bad_alloc&) {
-      rollCall.breakAfterDeath(static_cast<std::uint32_t>(process), Status::outOfMemory());
+      rollCall.breakOutOfMemory();
     }
   }
   for (int rank : ended.ranks) directory_.forget(rank);

@@ -22,14 +22,14 @@ LinkOptions linkOptionsFor(int nranks) {
 }  // namespace
 
 RankGroup::RankGroup(int nranksGiven, std::string text, const Settings& given, std::byte* memory,
-                     std::uint32_t process)
+                     std::uint32_t)
     : nranks(nranksGiven),
       label(std::move(text)),
       settings(given),
       linkOptions(linkOptionsFor(nranks)),
       streamFrom(streamingThreshold(Process::get().machine())),
       ranks(memory, nranks),
-      rollCall(ranks, process, label),
+      rollCall(ranks, label),
       cores(ranks.cores(), nranks) {}
 
 // Each of them ends the piece that it works on (a megabyte at most), sees the poison word and keeps out. One that

@@ -49,9 +49,8 @@ class RankGroup {
   void awaitWindows(int rank) const;
 
  protected:
-  // `memory`: of SharedRanks; it outlives the object. `process`: this one's index.
-  RankGroup(int nranks, std::string label, const Settings& settings, std::byte* memory,
-            std::uint32_t process);
+  // `memory`: of SharedRanks; it outlives the object.
+  RankGroup(int nranks, std::string label, const Settings& settings, std::byte* memory, std::uint32_t);
 };
 
 }  // namespace tutti

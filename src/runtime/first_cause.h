@@ -1,5 +1,8 @@
 // Why a communicator broke: one cause, the first, with the same text for every rank. It lies in memory that the
 // processes of the communicator share; all zero means that it is not broken.
+//
+// Whoever sets it writes the text to a place of its own, and publishes place and code by one exchange of the poison
+// word. So a process that dies or is stopped in between keeps a place, and nobody else from setting the cause.
 #pragma once
 
 #include <atomic>
@@ -12,45 +15,44 @@ namespace tutti {
 
 class FirstCause {
  public:
-  static constexpr std::size_t kMostBytes = 16 * 1024 - 128;  // of the text; what is longer is cut off
+  static constexpr std::size_t kMostBytes = 16 * 1024 - 8;  // of the text; what is longer is cut off
 
-  // Sets the cause, unless there is one; then it is set when this returns, except that whoever began to set it may
-  // have died or stand still. `process`: the index of the caller's in the communicator. Allocates
-  // nothing. Any thread of any process.
-  void set(std::uint32_t process, const Status& cause) noexcept;
+  // Sets the cause, unless there is one: it is set when this returns. Allocates nothing. Any thread of any process.
+  void set(const Status& cause) noexcept;
 
-  // For whoever knows that `dead` is dead: the same, and if it died while it was setting the cause, takes its
-  // place.
-  void setAfterDeath(std::uint32_t dead, std::uint32_t process, const Status& cause) noexcept;
-
-  // For whoever knows that `dead` is dead and that nothing breaks by it: what it may have begun to set is nobody's.
-  void forget(std::uint32_t dead) noexcept {
-    std::uint64_t writer = claimOf(dead);
-    if (poison_.load() == 0) writer_.compare_exchange_strong(writer, kNobody);
-  }
-
-  // Not zero once it is set: its code. Every wait polls it.
+  // Not zero once it is set. Every wait polls it.
   const std::atomic<std::uint64_t>& poison() const { return poison_; }
+
+  Code code() const { return codeOf(poison_.load(std::memory_order_acquire)); }  // ok: it is not set
 
   // Only once it is set.
   Status get() const;
 
  protected:
-  // Whether the caller is to write the cause, and nobody else.
-  bool claim(std::uint32_t process) noexcept {
-    std::uint64_t writer = kNobody;
-    return writer_.compare_exchange_strong(writer, claimOf(process));
-  }
+  static constexpr std::uint64_t kPlaces = 4;
+
+  // A place that nobody else writes, from 0 on; kPlaces and more are none.
+  std::uint64_t claim() noexcept { return claimed_.fetch_add(1, std::memory_order_relaxed); }
+  // Into a place that was claimed.
+  void publish(std::uint64_t place, const Status& cause) noexcept;
 
  private:
-  static constexpr std::uint64_t kNobody = 0;
-  static std::uint64_t claimOf(std::uint32_t process) { return std::uint64_t{process} + 1; }
-  void write(const Status& cause) noexcept;
+  struct Text {
+    std::uint64_t bytes = 0;
+    char text[kMostBytes] = {};
+  };
+
+  static constexpr std::uint64_t kNoPlace = 0xffff'ffff;
+  static std::uint64_t wordOf(Code code, std::uint64_t place) {
+    return static_cast<std::uint64_t>(code) | place << 32;
+  }
+  static Code codeOf(std::uint64_t word) { return static_cast<Code>(word & 0xffff'ffff); }
+
+  void exchange(std::uint64_t word) noexcept;
 
   alignas(64) std::atomic<std::uint64_t> poison_{0};
-  std::atomic<std::uint64_t> writer_{kNobody};
-  std::uint64_t bytes_ = 0;
-  char text_[kMostBytes] = {};
+  std::atomic<std::uint64_t> claimed_{0};
+  alignas(64) Text texts_[kPlaces];
 };
 
 }  // namespace tutti

@@ -21,37 +21,29 @@ class RollCall {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `process`: the index of this one among those of the communicator. The memory of `ranks` outlives the object.
-  RollCall(const SharedRanks& ranks, std::uint32_t process, std::string communicator)
-      : ranks_(ranks),
-        bells_(ranks.bells(joinProcessBarriers())),
-        process_(process),
-        communicator_(std::move(communicator)) {}
+  // The memory of `ranks` outlives the object.
+  RollCall(const SharedRanks& ranks, std::string communicator)
+      : ranks_(ranks), bells_(ranks.bells(joinProcessBarriers())), communicator_(std::move(communicator)) {}
 
   int nranks() const { return ranks_.nranks(); }
   Board& board(int rank) { return ranks_.board(rank); }
   const Bells& bells() const { return bells_; }
 
-  // Not zero once the communicator is broken: then the code of the first cause. Polled by every wait.
+  // Not zero once the communicator is broken. Polled by every wait.
   std::uint64_t poison() const { return poisonWord().load(std::memory_order_acquire); }
 
   const std::atomic<std::uint64_t>& poisonWord() const { return ranks_.cause().poison(); }
 
   // Breaks the communicator, and wakes all ranks; the first cause stays. Any thread.
   void breakWith(const Status& cause) noexcept {
-    ranks_.cause().set(process_, cause);
+    ranks_.cause().set(cause);
     bells_.ringAll();
   }
   void breakOutOfMemory() noexcept { breakWith(Status::outOfMemory()); }
 
-  // For whoever knows that a process has died, which may have been about to break it.
-  void breakAfterDeath(std::uint32_t dead, const Status& cause) noexcept {
-    ranks_.cause().setAfterDeath(dead, process_, cause);
-    bells_.ringAll();
-  }
-
   // The first cause; call only when poisoned.
   Status cause() const { return ranks_.cause().get(); }
+  Code code() const { return ranks_.cause().code(); }  // its code; ok while there is none
 
   // For a rank that makes no progress in `call`, or has met a message of another call: reads the boards, and
   // breaks the communicator if ranks differ, in this call or an earlier one, or one has left. As long as some
@@ -78,7 +70,6 @@ class RollCall {
 
   const SharedRanks ranks_;
   const Bells bells_;
-  const std::uint32_t process_;
   const std::string communicator_;
 };
 

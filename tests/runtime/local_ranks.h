@@ -29,7 +29,7 @@ class LocalRanks {
 class LocalRollCall : private LocalRanks, public RollCall {
  public:
   LocalRollCall(int nranks, std::string communicator)
-      : LocalRanks(nranks), RollCall(LocalRanks::ranks(), 0, std::move(communicator)) {}
+      : LocalRanks(nranks), RollCall(LocalRanks::ranks(), std::move(communicator)) {}
 };
 
 }  // namespace tutti
