@@ -38,7 +38,7 @@ int run(int calls) {
         if (tuttiAllReduce(mine, sums, 2, tuttiFloat32, tuttiSum, comms[0], nullptr) != tuttiSuccess)
           return 1;
         other->execution().poll();
-        if (!other->finish(true).isOk()) return 1;
+        if (!other->end(true).isOk()) return 1;
       }
       const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began;
       times.push_back(took.count() / calls / kRanks);

@@ -142,18 +142,27 @@ Status Communicator::prepare(const CollectiveCall& call) {
 
 // What this rank alone has found breaks the communicator; what all have found, as that a forced algorithm cannot serve
 // the call, does not.
-Status Communicator::finishFailed() {
+Status Communicator::endFailed() {
   const Status& outcome = execution_.outcome();
   if (outcome.code() != Code::internalError) return outcome;
-  group_->rollCall.breakWith(
-      Status(outcome.code(), fmt::format("communicator {}, rank {}, {}: {}", label(), rank_,
-                                         describe(execution_.call().descriptor), outcome.message())));
-  return finishBroken();
+  try {
+    group_->rollCall.breakWith(
+        Status(outcome.code(), fmt::format("communicator {}, rank {}, {}: {}", label(), rank_,
+                                           describe(execution_.call().descriptor), outcome.message())));
+  } catch (const std::bad_alloc&) {
+    breakOutOfMemory();
+  }
+  return endBroken();
 }
 
-Status Communicator::finishBroken() {
-  if (execution_.call().registered) group_->awaitWindows(rank_);
+Status Communicator::endBroken() {
+  if (execution_.call().registered && !leftWindows_) leftWindows_ = std::chrono::steady_clock::now();
   return broken();
+}
+
+void Communicator::awaitWindows() noexcept {
+  if (leftWindows_) group_->awaitWindows(rank_, *leftWindows_);
+  leftWindows_.reset();
 }
 
 Status Communicator::run(const CallRequest& request) {

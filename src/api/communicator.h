@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,7 +55,8 @@ class alignas(kApart) Communicator {
   // Runs one call to its end.
   Status run(const CallRequest& request);
 
-  // The same in parts, for groups: begin() announces the call, finish() tells how it ended.
+  // The same in parts, for groups: begin() announces the call, end() tells how it ended. If it has failed, its buffers
+  // are the caller's once awaitWindows() has returned: when a group has no other calls left to poll.
   Status begin(const CallRequest& request);
   Execution& execution() { return execution_; }
   void progressed() { watch_.progressed(); }
@@ -62,13 +65,14 @@ class alignas(kApart) Communicator {
     return waitingNow();
   }
   Watch& watch() { return watch_; }
-  Status finish(bool completed) {
+  Status end(bool completed) {
     watch_.end();
     board_.finish();
     if (!completed) [[unlikely]]
-      return finishBroken();
-    return execution_.outcome().isOk() ? Status() : finishFailed();
+      return endBroken();
+    return execution_.outcome().isOk() ? Status() : endFailed();
   }
+  void awaitWindows() noexcept;
 
   Status registerMemory(const void* buffer, std::size_t bytes, void** handle);
   Status deregisterMemory(void* handle);
@@ -97,8 +101,14 @@ class alignas(kApart) Communicator {
   [[gnu::always_inline]] inline void start(const CollectiveCall& call);
   Waiting waitingNow() noexcept;
   Status mayNotCall();
-  Status finishBroken();
-  Status finishFailed();
+  Status finish(bool completed) {
+    Status status = end(completed);
+    if (!status.isOk()) [[unlikely]]
+      awaitWindows();
+    return status;
+  }
+  Status endBroken();
+  Status endFailed();
   Status broken();
   Status prepare(const CollectiveCall& call);
   bool isRegistered(const CollectiveCall& call) const;
@@ -113,6 +123,7 @@ class alignas(kApart) Communicator {
   std::uint64_t sequence_ = 0;
   std::atomic<std::uint32_t> registrationCalls_{0};  // atomic for admits() beside another thread, a misuse
   std::vector<Registration> registrations_;
+  std::optional<std::chrono::steady_clock::time_point> leftWindows_;  // peers may still be at work on them
 
   const std::unique_ptr<LinkSource> links_;
   PlanTable table_;

@@ -50,6 +50,7 @@ class Run {
       indices_.push_back(i);
     }
     tutti::complete(std::span<Execution*>(live), *this);
+    for (const Queue& queue : queues_) queue.communicator->awaitWindows();
   }
 
   void progressed(std::size_t i) { queues_[indices_[i]].communicator->progressed(); }
@@ -58,7 +59,7 @@ class Run {
     Communicator& communicator = *queues_[indices_[i]].communicator;
     const Waiting waiting = communicator.idle();
     if (waiting.by == Waiting::By::broken) {
-      first_.note(communicator, communicator.finish(false));
+      first_.note(communicator, communicator.end(false));
       return false;
     }
     waiting_ = idle_.empty() ? waiting : Waiting::leastOf(waiting_, waiting);
@@ -73,7 +74,7 @@ class Run {
 
   bool finished(std::size_t i) {
     Communicator& communicator = *queues_[indices_[i]].communicator;
-    first_.note(communicator, communicator.finish(true));
+    first_.note(communicator, communicator.end(true));
     return beginNext(indices_[i]);
   }
 
@@ -173,6 +174,10 @@ tuttiResult_t runGroup(const char* function, const std::vector<NotedCall>& calls
     Run(queues, first).complete();
   } catch (const std::bad_alloc&) {  // calls may have begun: the other ranks must hear of it
     for (const Queue& queue : queues) queue.communicator->breakOutOfMemory();
+    for (const Queue& queue : queues) {
+      first.note(*queue.communicator, queue.communicator->end(false));
+      queue.communicator->awaitWindows();
+    }
     return fail(function, Code::systemError, "out of memory");
   }
   if (first.status.isOk()) return tuttiSuccess;

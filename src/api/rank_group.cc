@@ -34,13 +34,12 @@ RankGroup::RankGroup(int nranksGiven, std::string text, const Settings& given, s
 
 // Each of them ends the piece that it works on (a megabyte at most), sees the poison word and keeps out. One that
 // stands still in the middle of it is waited for as long as a call may take, and no longer.
-void RankGroup::awaitWindows(int rank) const {
+void RankGroup::awaitWindows(int rank, std::chrono::steady_clock::time_point left) const noexcept {
   using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
   for (int peer = 0; peer < nranks; ++peer) {
     const WindowUse& use = ranks.windowUse(peer);
     while (peer != rank && use.active.load(std::memory_order_seq_cst) != 0 && !isDead(peer)) {
-      const Clock::duration waited = Clock::now() - begin;
+      const Clock::duration waited = Clock::now() - left;
       if (waited > settings.timeout) return;
       if (waited < std::chrono::milliseconds(5))
         std::this_thread::yield();

@@ -2,6 +2,7 @@
 // only (local_group.h), or processes of this host (host_group.h).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -45,8 +46,8 @@ class RankGroup {
   // Its process has ended, and touches nothing any more.
   virtual bool isDead(int rank) const = 0;
 
-  // Returns once no other rank works on the windows of a call that has broken.
-  void awaitWindows(int rank) const;
+  // Returns once no other rank works on the windows of a call that `rank` has left broken, at `left`.
+  void awaitWindows(int rank, std::chrono::steady_clock::time_point left) const noexcept;
 
  protected:
   // `memory`: of SharedRanks; it outlives the object.
