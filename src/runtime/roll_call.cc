@@ -11,25 +11,46 @@
 #include "runtime/rank_list.h"
 
 namespace tutti {
+namespace {
+
+// Ranks by the text of a call. Most calls are like the one before, and need no text.
+class CallTexts {
+ public:
+  void add(int rank, const CallDescriptor& call) {
+    if (ranksOfLast_ == nullptr || call != last_) {
+      ranksOfLast_ = &ranks_[describe(call)];
+      last_ = call;
+    }
+    ranksOfLast_->push_back(rank);
+  }
+  const std::map<std::string, std::vector<int>>& ranks() const { return ranks_; }
+
+ private:
+  std::map<std::string, std::vector<int>> ranks_;
+  std::vector<int>* ranksOfLast_ = nullptr;
+  CallDescriptor last_;
+};
+
+}  // namespace
 
 // What the boards say about one call.
 struct RollCall::View {
-  std::map<std::string, std::vector<int>> groups;  // ranks by the text of the call they made
-  std::map<std::string, std::vector<int>> behind;  // are still in an earlier one
-  std::vector<int> missing;                        // have not come to it, and are in no other
-  std::vector<int> left;                           // and never will
-  std::vector<int> past;  // have made it so long ago that their board has forgotten it
+  CallTexts groups;          // ranks by the call they made
+  CallTexts behind;          // are still in an earlier one
+  std::vector<int> missing;  // have not come to it, and are in no other
+  std::vector<int> left;     // and never will
+  std::vector<int> past;     // have made it so long ago that their board has forgotten it
 
-  bool differ() const { return groups.size() > 1; }
-  bool allThere() const { return missing.empty() && behind.empty(); }
+  bool differ() const { return groups.ranks().size() > 1; }
+  bool allThere() const { return missing.empty() && behind.ranks().empty(); }
 
   std::string text() const {
     std::string text;
     const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
-    const auto addAll = [&add](const std::map<std::string, std::vector<int>>& calls, const char* state) {
+    const auto addAll = [&add](const CallTexts& calls, const char* state) {
       constexpr std::size_t kMost = 16;  // of many texts nobody reads more
       std::vector<std::pair<std::vector<int>, std::string>> ordered;
-      for (const auto& [call, ranks] : calls) ordered.emplace_back(ranks, call);
+      for (const auto& [call, ranks] : calls.ranks()) ordered.emplace_back(ranks, call);
       std::sort(ordered.begin(), ordered.end());
       std::size_t others = 0;
       for (std::size_t i = 0; i < ordered.size(); ++i) {
@@ -59,11 +80,11 @@ RollCall::View RollCall::look(std::uint64_t sequence) const {
     if (calls <= sequence) {
       const auto earlier = calls > finished ? board.read(calls - 1) : std::nullopt;
       if (earlier)
-        view.behind[describe(*earlier)].push_back(rank);
+        view.behind.add(rank, *earlier);
       else
         (gone ? view.left : view.missing).push_back(rank);
     } else if (const auto call = board.read(sequence)) {
-      view.groups[describe(*call)].push_back(rank);
+      view.groups.add(rank, *call);
     } else {
       view.past.push_back(rank);
     }
@@ -71,16 +92,21 @@ RollCall::View RollCall::look(std::uint64_t sequence) const {
   return view;
 }
 
-std::uint64_t RollCall::firstDifference(std::uint64_t sequence) const {
-  for (std::uint64_t number = sequence < Board::kLines ? 0 : sequence - Board::kLines + 1; number < sequence;
+std::uint64_t RollCall::firstDifference(std::uint64_t sequence) {
+  const std::uint64_t oldest = sequence < Board::kLines ? 0 : sequence - Board::kLines + 1;
+  for (std::uint64_t number = std::max(oldest, agreed_.load(std::memory_order_relaxed)); number < sequence;
        ++number) {
     std::optional<CallDescriptor> first;
+    bool byAll = true;
     for (int rank = 0; rank < nranks(); ++rank) {
       const auto call = ranks_.board(rank).read(number);
+      byAll &= call.has_value();
       if (!call) continue;
       if (first && *first != *call) return number;
       first = call;
     }
+    // Another rank may look at the same time and store a smaller number after this, which is as true.
+    if (byAll) agreed_.store(number + 1, std::memory_order_relaxed);
   }
   return sequence;
 }
@@ -126,7 +152,7 @@ void RollCall::giveUp(int rank, const CallDescriptor& call, std::chrono::millise
   std::vector<int> absent = view.missing;
   absent.insert(absent.end(), view.left.begin(), view.left.end());
   std::string who = !absent.empty() ? fmt::format("Missing: {}", rankList(absent))
-                    : view.behind.empty()
+                    : view.behind.ranks().empty()
                         ? "All ranks made the call but the data stopped moving: a rank is frozen or very slow"
                         : "All ranks are in this call or an earlier one, but a rank is frozen or very slow";
   breakWith(Status(

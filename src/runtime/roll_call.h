@@ -66,11 +66,14 @@ class RollCall {
   View look(std::uint64_t sequence) const;
   void breakForMismatch(const View& view);
   // The first call up to that one, as far as boards remember, that ranks made differently; else that one.
-  std::uint64_t firstDifference(std::uint64_t sequence) const;
+  std::uint64_t firstDifference(std::uint64_t sequence);
 
   const SharedRanks ranks_;
   const Bells bells_;
   const std::string communicator_;
+  // All ranks have made the call before this one, and it is the same on all. So nobody is in an earlier one, and what
+  // boards remember of those has been compared.
+  std::atomic<std::uint64_t> agreed_{0};
 };
 
 }  // namespace tutti

@@ -114,6 +114,28 @@ TEST(RollCall, AnEarlierCallMayBeTheReason) {
   EXPECT_TRUE(has(rollCall, "rank 1: broadcast of 9 f32, root 1 (call 1)")) << rollCall.cause().message();
 }
 
+// What was compared once is not again; what could not be is.
+TEST(RollCall, ADifferenceIsFoundAfterCallsThatWereCompared) {
+  LocalRollCall rollCall(3, "#1");
+  for (std::uint64_t number = 0; number < 3 * Board::kLines; ++number) {
+    for (int rank = 0; rank < 3; ++rank) {
+      rollCall.board(rank).announce(allReduceOf(5, number));
+      if (number % 7 == 0) rollCall.investigate(rank, allReduceOf(5, number), true, 0s);
+    }
+  }
+  std::uint64_t number = 3 * Board::kLines;
+  for (const int rank : {0, 1}) rollCall.board(rank).announce(broadcastFrom(0, number));
+  rollCall.investigate(0, broadcastFrom(0, number), true, 0s);
+  for (const int rank : {0, 1}) rollCall.board(rank).announce(allReduceOf(5, number + 1));
+  rollCall.investigate(0, allReduceOf(5, number + 1), true, 0s);
+  EXPECT_EQ(rollCall.poison(), 0u);
+  rollCall.board(2).announce(broadcastFrom(2, number));
+  rollCall.board(2).announce(allReduceOf(5, number + 1));
+  rollCall.investigate(0, allReduceOf(5, number + 1), true, 0s);
+  ASSERT_EQ(rollCall.code(), Code::mismatch);
+  EXPECT_TRUE(has(rollCall, "rank 2: broadcast of 9 f32, root 2 (call 192)")) << rollCall.cause().message();
+}
+
 TEST(RollCall, ARankThatLeftIsARemoteError) {
   LocalRollCall rollCall(3, "#1");
   rollCall.board(0).announce(allReduceOf(5));
