@@ -139,10 +139,12 @@ Result<void*> Process::allocate(std::size_t bytes) {
   if (arena.isOk()) {
     const auto offset = arena.value()->allocate(bytes);
     if (offset.isOk()) {
+      ArenaBlock block(*arena.value(), offset.value());
       pointer = arena.value()->base() + offset.value();
       if (!arena.value()->hasHugePages()) tellOfSmallPages();
       const std::lock_guard lock(mutex_);
       allocations_.emplace(pointer, offset.value());
+      block.keep();
       return pointer;
     }
     why = offset.status();

@@ -100,10 +100,9 @@ Result<std::uint64_t> Arena::allocate(std::size_t bytes) {
         fmt::format("no shared memory: {} bytes are not free in this process's {}, of which {} are in "
                     "use. Free some, or raise the limit on address space (ulimit -v)",
                     bytes, this->bytes(), used()));
-  Status status = reserve(*offset, whole);
-  if (status.isOk()) return *offset;
-  free(*offset);
-  return status;
+  ArenaBlock block(*this, *offset);
+  TUTTI_TRY(reserve(*offset, whole));
+  return block.keep();
 }
 
 // The first gap that is large enough.

@@ -77,4 +77,24 @@ class Arena {
   std::size_t used_ = 0;
 };
 
+// What allocate() has given, until it is told to keep it: whoever is to free it knows of it by then.
+class ArenaBlock {
+ public:
+  ArenaBlock(Arena& arena, std::uint64_t offset) : arena_(&arena), offset_(offset) {}
+  ArenaBlock(const ArenaBlock&) = delete;
+  ArenaBlock& operator=(const ArenaBlock&) = delete;
+  ~ArenaBlock() {
+    if (arena_ != nullptr) arena_->free(offset_);
+  }
+
+  std::uint64_t keep() {
+    arena_ = nullptr;
+    return offset_;
+  }
+
+ private:
+  Arena* arena_;
+  const std::uint64_t offset_;
+};
+
 }  // namespace tutti

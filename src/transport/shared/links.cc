@@ -45,14 +45,15 @@ Result<LinkPlace> SharedLinks::makeLink(const LinkName& name) {
   const std::size_t bytes = linkBytes(name.format, options_);
   const auto offset = arena_->allocate(bytes);
   if (!offset.isOk()) return offset.status();
+  ArenaBlock block(*arena_, offset.value());
+  if (made_.size() == made_.capacity())
+    made_.reserve(2 * made_.size() + 1);  // what is published must be noted
   startLink(arena_->base() + offset.value(), options_);
   const LinkPlace mine = {processOf_[static_cast<std::size_t>(rank_)], offset.value()};
   const LinkPlace place = directory_.publish(name, mine);
   if (place == mine) {
-    made_.push_back(offset.value());
+    made_.push_back(block.keep());
     mailboxBytes_ += bytes;
-  } else {
-    arena_->free(offset.value());
   }
   return place;
 }

@@ -15,11 +15,13 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "child.h"
 #include "fallocate_hook.h"
 #include "limits.h"
+#include "tests/support/failing_new.h"
 
 namespace tutti {
 namespace {
@@ -287,6 +289,26 @@ TEST(Arena, IsSharedWithAForkedChildThatCannotAllocate) {
   EXPECT_EQ(arena->base()[offset], std::byte{1});
   EXPECT_EQ(arena->base()[offset + 1], std::byte{2});
   EXPECT_EQ(arena->used(), 4096u);
+}
+
+// Of the process's own memory.
+TEST(Arena, KeepsNothingWhateverAllocationFails) {
+  const auto arena = arenaOf(64 * kMiB);
+  int failures = 0;
+  bool isGiven = false;
+  std::uint64_t offset = 0;
+  failEachAllocation(
+      [&] {
+        const auto allocated = arena->allocate(5 * kMiB);
+        isGiven = allocated.isOk();
+        if (isGiven) offset = allocated.value();
+      },
+      [&] {
+        failures += !isGiven;
+        if (std::exchange(isGiven, false)) arena->free(offset);
+        EXPECT_EQ(arena->used(), 0u);
+      });
+  EXPECT_GT(failures, 0);
 }
 
 TEST(Arena, UnmapsAtItsEnd) {

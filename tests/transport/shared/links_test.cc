@@ -15,6 +15,7 @@
 
 #include "exchange.h"
 #include "fallocate_hook.h"
+#include "tests/support/failing_new.h"
 #include "transport/shared/peer_arena.h"
 
 namespace tutti {
@@ -261,6 +262,24 @@ TEST_F(SharedLinksTest, AnswerWhatTheyCannotCarry) {
   SharedLinks large(setupOf(0, options));
   EXPECT_EQ(large.open({1, 0, true, MailboxFormat::slots}).status().code(), Code::systemError);
   EXPECT_TRUE(large.open({1, 0, true, MailboxFormat::lines}).isOk());
+}
+
+TEST_F(SharedLinksTest, KeepNothingWhateverAllocationFails) {
+  std::optional<SharedLinks> links(setupOf(0));
+  int failures = 0;
+  bool isOpen = false;
+  failEachAllocation(
+      [&] {
+        isOpen = links->open({1, 0, true, MailboxFormat::slots}).isOk();
+      },
+      [&] {
+        failures += !std::exchange(isOpen, false);
+        for (const std::uint64_t offset : links->close()) arenas_[0]->free(offset);
+        EXPECT_EQ(usedByLinks(), 0u);
+        clearDirectory();
+        links.emplace(setupOf(0));
+      });
+  EXPECT_GT(failures, 0);
 }
 
 TEST_F(SharedLinksTest, MemoryGoesWhenAllHaveLeft) {
