@@ -43,6 +43,9 @@ Process& Process::make() {
   return *process;
 }
 
+// A fork in the middle of the making would leave the child waiting for its end.
+[[maybe_unused]] Process& Process::madeAtLoad_ = Process::get();
+
 const Machine& Process::machine() {
   const std::lock_guard lock(mutex_);
   if (!machine_) machine_ = discover();

@@ -1,6 +1,6 @@
 // What this process has once, whatever number of communicators it holds: the handle table, the machine, the arena, the
-// service thread, and what it knows of other processes. The named exception to "no globals"; made on first use, never
-// destroyed, because calls may come from the destructors of other libraries.
+// service thread, and what it knows of other processes. The named exception to "no globals"; made when the library
+// is loaded, never destroyed, because calls may come from the destructors of other libraries.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class Process {
     return process != nullptr ? *process : make();
   }
 
-  // How many forks lie between this process and the first that used the library.
+  // How many forks lie between this process and the first that loaded the library.
   static int forks() { return forks_; }
 
   HandleTable& handles() { return handles_; }
@@ -87,6 +87,7 @@ class Process {
 
   Process();
   static Process& make();
+  static Process& madeAtLoad_;
   void beforeFork();
   void afterFork(bool inChild);
   bool sweep() noexcept;
