@@ -39,7 +39,7 @@ Result<std::vector<FileDescriptor>> ownDescriptors(const Arena& arena) {
   return own;
 }
 
-// Gives the state back unless others may use it.
+// Gives the state back unless the others use it.
 class State {
  public:
   explicit State(Arena& arena) : arena_(arena) {}
@@ -99,16 +99,16 @@ class Joining {
     const auto take = [this](int rank, std::string bytes, std::vector<FileDescriptor> descriptors) {
       return takeRank(rank, bytes, std::move(descriptors));
     };
-    Met met = joinRendezvous(id_, rank_, nranks_, std::move(contribution_), take, settings_.initTimeout);
-    const bool haveMet = met.status.isOk();
-    Status agreed = std::move(met.status);
+    Status agreed =
+        joinRendezvous(id_, rank_, nranks_, std::move(contribution_), take, settings_.initTimeout);
+    const bool haveMet = agreed.isOk();
     try {
       if (haveMet) agreed = agree();
     } catch (const std::bad_alloc&) {  // no words for what differs
       agreed = Status::outOfMemory();
     }
     // Nobody touches the state before it knows that all have met and agree.
-    if (agreed.isOk() || met.othersMayHaveMet) state_.keep();
+    if (agreed.isOk()) state_.keep();
     Process::get().awaitMeeting(job_, haveMet ? settings_.initTimeout : kTelling);
     return agreed;
   }

@@ -37,7 +37,7 @@ Status malformed(const char* what) {
 
 bool isKnown(std::uint32_t type) {
   return type >= static_cast<std::uint32_t>(FrameType::opening) &&
-         type <= static_cast<std::uint32_t>(FrameType::failure);
+         type <= static_cast<std::uint32_t>(FrameType::outcome);
 }
 
 }  // namespace
@@ -63,6 +63,7 @@ std::size_t leastBodyBytes(FrameType type) {
     case FrameType::descriptors:
     case FrameType::haveAll:
     case FrameType::done:
+    case FrameType::outcome:
       return 0;
   }
   return 0;

@@ -28,6 +28,7 @@ enum class FrameType : std::uint32_t {
   haveAll = 10,      // joiner  empty: I have all
   done = 11,         // host    empty: all have all
   failure = 12,      // both    code (32), text
+  outcome = 13,      // host    empty; the outcome lies beside it
 };
 
 inline constexpr std::size_t kHeaderBytes = 8;

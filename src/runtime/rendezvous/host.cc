@@ -30,6 +30,7 @@
 #include "runtime/rendezvous/handshake.h"
 #include "runtime/rendezvous/local_socket.h"
 #include "runtime/rendezvous/meeting.h"
+#include "runtime/rendezvous/outcome.h"
 #include "runtime/rendezvous/rendezvous.h"
 
 // After connection.h, which says how Asio is to be compiled.
@@ -81,6 +82,7 @@ class RendezvousHost::Service {
   asio::awaitable<bool> knows(Connection& connection);
   asio::awaitable<bool> hasFrame(Connection& connection);
   asio::awaitable<void> conduct();
+  bool handOutOutcome();
   template <class Condition>
   asio::awaitable<bool> until(Condition condition);
 
@@ -132,6 +134,7 @@ class RendezvousHost::Service {
   std::vector<ConnectionPointer> members_;  // by rank
   std::optional<int> giving_;               // the rank that was asked for its descriptors
   std::optional<int> taking_;               // the rank whose descriptors all others were sent
+  Descriptors outcome_;                     // one, of the meeting that is complete
   std::optional<Status> failure_;           // the first cause
   bool done_ = false;                       // all have all
   bool ended_ = false;
@@ -419,9 +422,25 @@ asio::awaitable<bool> RendezvousHost::Service::until(Condition condition) {
   co_return !failure_ && !ended_;
 }
 
+// False: all have been told that there is none.
+bool RendezvousHost::Service::handOutOutcome() {
+  spare_.close();  // its place is for this
+  auto outcome = makeOutcome();
+  if (!outcome.isOk()) {
+    fail(Status(outcome.status().code(), fmt::format("the process that made the unique id (pid {}) has {}",
+                                                     owner_, outcome.status().message())));
+    return false;
+  }
+  std::vector<FileDescriptor> one;
+  one.push_back(std::move(outcome).value());
+  outcome_ = std::make_shared<const std::vector<FileDescriptor>>(std::move(one));
+  sendAll(encodeFrame(FrameType::outcome, ""), outcome_);
+  return true;
+}
+
 asio::awaitable<void> RendezvousHost::Service::conduct() {
   const bool complete = co_await until([this] { return meeting_.isComplete(); });
-  if (!complete) co_return;
+  if (!complete || !handOutOutcome()) co_return;
   for (int rank = 0; rank < meeting_.nranks(); ++rank) {
     const Meeting::Member& member = meeting_.member(rank);
     const ConnectionPointer connection = members_[static_cast<std::size_t>(rank)];
@@ -454,6 +473,8 @@ asio::awaitable<void> RendezvousHost::Service::conduct() {
   const bool allHaveAll =
       co_await until([&] { return everyone([](const Connection& c) { return c.hasAll; }); });
   if (!allHaveAll) co_return;
+  if (decide(outcome_->front(), Outcome::met) != Outcome::met)
+    co_return;  // by a rank that has gone: see lost()
   done_ = true;
   sendAll(encodeFrame(FrameType::done, ""));
   // The deadline still ends this, for a rank that does not read.

@@ -18,6 +18,7 @@
 #include "runtime/rendezvous/handshake.h"
 #include "runtime/rendezvous/local_socket.h"
 #include "runtime/rendezvous/meeting.h"
+#include "runtime/rendezvous/outcome.h"
 #include "runtime/rendezvous/rendezvous.h"
 
 namespace tutti {
@@ -44,7 +45,8 @@ class Joiner {
   bool wasTold() const { return told_; }
   // The host may know this rank, so that it is heard by this connection only.
   bool isIntroduced() const { return introduced_; }
-  bool othersMayHaveMet() const { return promised_; }
+  // For one that has not heard the end. False: then no rank will meet.
+  bool haveMet() const noexcept { return promised_ && decide(outcome_, Outcome::failed) == Outcome::met; }
 
  private:
   static constexpr milliseconds kLongest{std::chrono::hours(24 * 365)};
@@ -58,6 +60,7 @@ class Joiner {
   Status wait(short events);  // for the socket, until limit_
 
   Status late() const;
+  Status outOfOrder() const;
   Status gone() const;
   Status nobody() const;
   std::string host() const;
@@ -76,8 +79,9 @@ class Joiner {
   bool proven_ = false;  // that it holds the key; descriptors are taken from then on
   bool introduced_ = false;
   std::string afterHello_;
-  bool told_ = false;      // why all fail
-  bool promised_ = false;  // to have all, and nobody has said that it was in vain
+  bool told_ = false;  // why all fail
+  FileDescriptor outcome_;
+  bool promised_ = false;  // to have all
 };
 
 std::string Joiner::host() const {
@@ -284,9 +288,17 @@ Status Joiner::takeNext(int next, const ContributionFrame& given, Contribution& 
   return take(next, std::string(given.bytes), std::move(descriptors));
 }
 
+Status Joiner::outOfOrder() const {
+  return Status(
+      Code::internalError,
+      fmt::format("rank {}: {} does not keep to the order of the rendezvous: a fault of tutti, report it",
+                  rank_, host()));
+}
+
 Status Joiner::exchange(Contribution mine, const TakeContribution& take) {
   static const std::vector<FileDescriptor> none;
-  frames_.expect({FrameType::give, FrameType::contribution, FrameType::done, FrameType::failure});
+  frames_.expect(
+      {FrameType::outcome, FrameType::give, FrameType::contribution, FrameType::done, FrameType::failure});
   for (int next = 0;;) {
     // When the host does not take what is sent, it may have said why before: so read on, and find the end there.
     const auto received = receive();
@@ -298,6 +310,11 @@ Status Joiner::exchange(Contribution mine, const TakeContribution& take) {
     const Frame frame = frames_.take();
     Result<bool> sent = true;
     switch (frame.type) {
+      case FrameType::outcome:
+        if (arrived_.size() != 1) return outOfOrder();
+        outcome_ = std::move(arrived_.front());
+        arrived_.clear();
+        break;
       case FrameType::give:
         sent = send(encodeFrame(FrameType::descriptors, ""), mine.descriptors);
         break;
@@ -318,9 +335,8 @@ Status Joiner::exchange(Contribution mine, const TakeContribution& take) {
       }
       case FrameType::done:
         if (next == nranks_) return Status();
-        return Status(Code::internalError, "the rendezvous was over too early: a fault of tutti, report it");
+        return outOfOrder();
       default:
-        promised_ = false;
         return decodeFailure(frame.body);
     }
     TUTTI_TRY(statusOf(sent));
@@ -347,15 +363,15 @@ void decline(const UniqueId& id, int rank, int nranks, const Status& why, millis
 
 }  // namespace
 
-Met joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution mine, const TakeContribution& take,
-                   milliseconds deadline) {
+Status joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution mine,
+                      const TakeContribution& take, milliseconds deadline) {
   Joiner joiner(id, rank, nranks, deadline);
-  const auto declined = [&](Status why) -> Met {
+  const auto declined = [&](Status why) {
     if (joiner.isIntroduced())
       joiner.fail(why);
     else
       declineRendezvous(id, rank, nranks, why, deadline);
-    return {std::move(why)};
+    return why;
   };
   if (mine.bytes.size() > kMostContributionBytes || mine.descriptors.size() > kMostDescriptors)
     return declined(
@@ -370,15 +386,15 @@ Met joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution mine, 
     return declined(Status::outOfMemory());
   }
   if (entered.code() == Code::systemError && !joiner.wasTold()) return declined(std::move(entered));
-  if (!entered.isOk()) return {std::move(entered)};
+  TUTTI_TRY(entered);
+  Status met;
   try {
-    Status met = joiner.exchange(std::move(mine), take);
-    const bool othersMayHaveMet = !met.isOk() && joiner.othersMayHaveMet();
-    return {std::move(met), othersMayHaveMet};
+    met = joiner.exchange(std::move(mine), take);
   } catch (const std::bad_alloc&) {
-    joiner.fail(Status::outOfMemory());
-    return {Status::outOfMemory(), joiner.othersMayHaveMet()};
+    met = Status::outOfMemory();
+    joiner.fail(met);
   }
+  return met.isOk() || joiner.haveMet() ? Status() : met;
 }
 
 void declineRendezvous(const UniqueId& id, int rank, int nranks, const Status& why, milliseconds deadline) {

@@ -2,15 +2,16 @@
 // host, before they have anything else in common. One process holds the meeting place (RendezvousHost), every
 // rank joins it, and all trust each other because they hold the key of the unique id.
 //
-// How it runs: each rank connects, passes the handshake and sends its bytes. When all are there, the host goes
-// through the ranks in order: it asks the rank for its descriptors, sends bytes and descriptors to all ranks,
-// closes them, and goes on when all have taken them. So nobody holds more than one rank's descriptors beside
-// its own, whatever nranks is. At the end each rank says that it has all, and the host says that all have all.
+// How it runs: each rank connects, passes the handshake and sends its bytes. When all are there, the host hands
+// out the outcome (outcome.h) and goes through the ranks in order: it asks the rank for its descriptors, sends bytes
+// and descriptors to all ranks, closes them, and goes on when all have taken them. So nobody holds more than one
+// rank's descriptors beside its own, whatever nranks is. At the end each rank says that it has all, and the host decides
+// that they have met, and says so.
 //
 // What is promised:
-// - A rank returns ok only if every rank has taken every contribution. After that only the last message can be
-//   lost: a rank that dies, or whose host dies or whose deadline passes, between "I have all" and "all have
-//   all" fails although others return ok. No protocol can exclude that.
+// - All ranks that live return ok, or none does; ok only if every rank has taken every contribution. A rank that has
+//   said that it has all and does not hear the end, because the host has died or the deadline has passed, decides
+//   that the meeting has failed. If the host was quicker, it has met with all others.
 // - When it fails, all ranks that are there, and those that come later, get the same first cause; a rank that
 //   failed by itself keeps its own text. Exceptions: ranks whose host process has ended say that.
 // - Every wait ends: at the deadline, and within half a second after it for the text of who is missing.
@@ -40,18 +41,12 @@ struct Contribution {
 using TakeContribution =
     std::function<Status(int rank, std::string bytes, std::vector<FileDescriptor> descriptors)>;
 
-// How it ended for one rank.
-struct Met {
-  Status status;
-  bool othersMayHaveMet = false;  // it failed, but others may have been told that all have all
-};
-
 // Blocks until all ranks have all contributions. Any thread; several ranks of a process may join at once, each
 // in a thread of its own. Codes: timeout (somebody is missing or does not answer), invalidArgument (ranks do not
 // fit together, wrong key), remoteError (a rank or the host process has ended), systemError (no descriptors, no
 // memory), and whatever a rank's `take` answered.
-Met joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution mine, const TakeContribution& take,
-                   std::chrono::milliseconds deadline);
+Status joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution mine,
+                      const TakeContribution& take, std::chrono::milliseconds deadline);
 
 // For a rank that cannot join, because something failed before: the others get "rank 2 (pid 1234): " and `why`
 // at once, and need not wait for their deadline. Waits until the host has it; without success nothing is lost. It

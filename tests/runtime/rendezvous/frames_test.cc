@@ -70,7 +70,7 @@ TEST(Frames, EmptyBodies) {
 }
 
 TEST(Frames, LengthsOutsideTheLimitsAreRefusedAtTheHeader) {
-  for (std::uint32_t type = 1; type <= 12; ++type) {
+  for (std::uint32_t type = 1; type <= 13; ++type) {
     const auto known = static_cast<FrameType>(type);
     for (const std::size_t length :
          {mostBodyBytes(known) + 1, std::size_t{0xffffffff}, leastBodyBytes(known) - 1}) {
@@ -95,7 +95,7 @@ TEST(Frames, AStrangerGetsLittleRoom) {
 }
 
 TEST(Frames, TypesThatAreNotExpectedAreRefused) {
-  for (const std::uint32_t type : {0u, 2u, 12u, 13u, 31u, 32u, 33u, 0x80000001u, 0xffffffffu}) {
+  for (const std::uint32_t type : {0u, 2u, 12u, 13u, 14u, 31u, 32u, 33u, 0x80000001u, 0xffffffffu}) {
     FrameAssembler assembler;
     assembler.expect({FrameType::opening});
     EXPECT_FALSE(feed(assembler, headerOf(32, type), 8).status.isOk()) << type;

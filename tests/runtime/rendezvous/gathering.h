@@ -130,7 +130,7 @@ inline Status gather(const UniqueId& id, int rank, int nranks, milliseconds dead
     if (from == rank) own = std::move(descriptors);
     return Status();
   };
-  TUTTI_TRY(joinRendezvous(id, rank, nranks, contributionOf(rank, count(rank)), take, deadline).status);
+  TUTTI_TRY(joinRendezvous(id, rank, nranks, contributionOf(rank, count(rank)), take, deadline));
   if (next != nranks) return wrong("not all contributions");
   // Whoever returns ok knows that all have taken: so all marks are there.
   for (const FileDescriptor& descriptor : own) {

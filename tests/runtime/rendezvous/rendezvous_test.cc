@@ -151,9 +151,8 @@ TEST_F(Rendezvous, TooLargeAContributionIsRefusedForAll) {
   Status large;
   std::thread other([&] {
     large = joinRendezvous(
-                id_, 1, 2, {std::string(kMostContributionBytes + 1, 'x'), {}},
-                [](int, std::string, std::vector<FileDescriptor>) { return Status(); }, kLong)
-                .status;
+        id_, 1, 2, {std::string(kMostContributionBytes + 1, 'x'), {}},
+        [](int, std::string, std::vector<FileDescriptor>) { return Status(); }, kLong);
   });
   allSay(gatherInThreads(id_, {0}, 2), Code::internalError, "too large");
   other.join();
