@@ -87,6 +87,10 @@ void Connection::sendLast(std::string frame) {
   send(std::move(frame));
 }
 
+void Connection::sendNow(std::string_view frame) noexcept {
+  if (outbox_.empty() || outbox_.front().sent == 0) (void)sendPart(socket_.get(), frame, {});
+}
+
 // What the kernel takes at once. False: something is left.
 bool Connection::sendWhatGoes() {
   static const std::vector<FileDescriptor> none;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -76,6 +77,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void send(std::string frame) { send({std::make_shared<const std::string>(std::move(frame)), nullptr, 0}); }
   // What has begun, then this frame, then the end.
   void sendLast(std::string frame);
+  // This frame without memory, unless another has been sent in part.
+  void sendNow(std::string_view frame) noexcept;
   bool allSent() const { return outbox_.empty(); }
 
   // Ends all waits; the socket goes with the object.

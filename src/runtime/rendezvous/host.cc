@@ -19,6 +19,8 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -44,6 +46,7 @@ using Clock = std::chrono::steady_clock;
 using Descriptors = std::shared_ptr<const std::vector<FileDescriptor>>;
 
 constexpr milliseconds kPatience{5000};  // with a stranger
+constexpr milliseconds kToProve{200};    // in which no other takes its place
 constexpr std::size_t kMostStrangers = 64;
 constexpr milliseconds kLastWords{200};  // to get the last frames out when the host object goes
 constexpr milliseconds kLongest{std::chrono::hours(24 * 365)};
@@ -86,9 +89,12 @@ class RendezvousHost::Service {
   template <class Condition>
   asio::awaitable<bool> until(Condition condition);
 
+  asio::awaitable<void> hasPlace();
   void makeRoom();
+  void vacate(const Connection& connection);
   bool hasSpare();
   Status noRoom(const char* what, int error) const;
+  Status cannotGoOn(int error) const;
   void welcomeStranger(FileDescriptor socket);
   void turnAway(Connection& connection, std::uint64_t Strangers::*reason, const char* text);
   void admit(const ConnectionPointer& connection, Hello hello);
@@ -99,6 +105,7 @@ class RendezvousHost::Service {
   void endAfter(milliseconds time);
   void end();
   void run() noexcept;
+  void giveUp(const std::string& failure) noexcept;
 
   // Whether the others wait for it now.
   bool isSilent(int rank, const Connection& connection) const {
@@ -127,9 +134,10 @@ class RendezvousHost::Service {
   asio::steady_timer deadline_;  // of the meeting
   asio::steady_timer changed_;   // never expires; cancelled when conduct() should look again
   asio::steady_timer ending_;
+  const std::string withoutMemory_ = encodeFailure(cannotGoOn(ENOMEM));  // to be sent then
   Clock::time_point deadlineAt_ = Clock::time_point::max();
   std::set<ConnectionPointer> connections_;
-  std::deque<ConnectionPointer> unknown_;  // of them, those whose hello has not come; oldest first
+  std::deque<ConnectionPointer> unknown_;  // of them, those that have not shown the key; oldest first
   Meeting meeting_;
   std::vector<ConnectionPointer> members_;  // by rank
   std::optional<int> giving_;               // the rank that was asked for its descriptors
@@ -174,17 +182,30 @@ void RendezvousHost::Service::startThread() {
   thread_ = quietThread([this] { run(); });
 }
 
-// What Asio or the standard library throws (no memory) ends the rendezvous: all ranks see their connection end.
+// What Asio or the standard library throws ends the rendezvous.
 void RendezvousHost::Service::run() noexcept {
   pthread_setname_np(pthread_self(), "tutti-meet");
   try {
-    loop_.run();
-    members_.clear();  // the last sockets that have the name
+    try {
+      loop_.run();
+      members_.clear();  // the last sockets that have the name
+    } catch (const std::system_error& error) {
+      giveUp(encodeFailure(cannotGoOn(error.code().value())));
+    }
   } catch (...) {
-    for (const ConnectionPointer& connection : connections_) connection->shutdown();
-    ::shutdown(listener_.get(), SHUT_RDWR);
+    giveUp(withoutMemory_);
   }
   over_.store(true);
+}
+
+// Tells those who are there, as far as it goes without memory; who is still to come finds nobody.
+void RendezvousHost::Service::giveUp(const std::string& failure) noexcept {
+  arrivals_.release();
+  listener_.close();
+  for (const ConnectionPointer& connection : connections_) {
+    if (connection->rank && !done_) connection->sendNow(failure);
+    connection->shutdown();
+  }
 }
 
 // Cancels all waits, so that every coroutine and then the thread ends.
@@ -221,15 +242,24 @@ Status RendezvousHost::Service::noRoom(const char* what, int error) const {
                             owner_, what, std::strerror(error), remedyFor("accept4", error)));
 }
 
+Status RendezvousHost::Service::cannotGoOn(int error) const {
+  return Status(Code::systemError,
+                fmt::format("the process that made the unique id (pid {}) has given up the meeting: {}. {}, "
+                            "there, and make a new unique id",
+                            owner_, std::strerror(error), remedyFor("epoll_ctl", error)));
+}
+
 asio::awaitable<void> RendezvousHost::Service::accept() {
   for (bool waited = false; !ended_;) {
+    // Before each one, so that in a flood those that were turned away get to close their sockets.
+    co_await arrivals_.wait(asio::posix::stream_descriptor::wait_read);
+    co_await hasPlace();
+    if (ended_) break;
     FileDescriptor socket = acceptFrom(listener_.get());
     const bool noRoom = !socket && errno != EAGAIN && errno != EWOULDBLOCK;
     if (socket) welcomeStranger(std::move(socket));
     if (!noRoom) {
       waited = false;
-      // After each one, so that in a flood those that were turned away get to close their sockets.
-      co_await arrivals_.wait(asio::posix::stream_descriptor::wait_read);
     } else {
       // No descriptor or no memory. Time helps, which the last one that came in needs to show who it is.
       if (std::exchange(waited, true)) makeRoom();
@@ -237,6 +267,25 @@ asio::awaitable<void> RendezvousHost::Service::accept() {
       co_await waitFor(room_);
     }
   }
+}
+
+// For one that comes: the oldest stranger gives its place, when it has had the time to show who it is. However fast
+// strangers come, a rank gets so far.
+asio::awaitable<void> RendezvousHost::Service::hasPlace() {
+  while (!ended_ && unknown_.size() >= places_) {
+    const auto itsTime = unknown_.front()->patience().expiry() - kPatience + kToProve;
+    if (Clock::now() >= itsTime) {
+      makeRoom();
+    } else {
+      room_.expires_at(itsTime);
+      co_await waitFor(room_);
+    }
+  }
+}
+
+void RendezvousHost::Service::vacate(const Connection& connection) {
+  std::erase_if(unknown_, [&](const ConnectionPointer& other) { return other.get() == &connection; });
+  room_.cancel();
 }
 
 // The oldest stranger gives its place; when there is none, the spare one is for whoever comes.
@@ -248,7 +297,6 @@ void RendezvousHost::Service::makeRoom() {
 }
 
 void RendezvousHost::Service::welcomeStranger(FileDescriptor socket) {
-  if (unknown_.size() >= places_) turnAway(*unknown_.front(), &Strangers::displaced, "displaced");
   const auto connection =
       std::make_shared<Connection>(loop_, std::move(socket), [this] { changed_.cancel(); });
   connections_.insert(connection);
@@ -264,7 +312,7 @@ void RendezvousHost::Service::welcomeStranger(FileDescriptor socket) {
 // One that was not a rank, as far as is known.
 void RendezvousHost::Service::turnAway(Connection& connection, std::uint64_t Strangers::*reason,
                                        const char* text) {
-  std::erase_if(unknown_, [&](const ConnectionPointer& other) { return other.get() == &connection; });
+  vacate(connection);
   if (connection.isClosed()) return;
   connection.close();
   const std::lock_guard lock(mutex_);
@@ -305,7 +353,10 @@ asio::awaitable<bool> RendezvousHost::Service::knows(Connection& connection) {
   connection.send(encodeFrame(FrameType::challenge, challenge.value()));
   connection.frames().expect({FrameType::proof});
   if (!co_await hasFrame(connection)) co_return false;
-  if (handshake.accepts(connection.frames().take().body)) co_return true;
+  if (handshake.accepts(connection.frames().take().body)) {
+    vacate(connection);  // nobody displaces one that holds the key
+    co_return true;
+  }
   turnAway(connection, &Strangers::wrongKey, "wrong key");
   co_return false;
 }
@@ -331,7 +382,6 @@ void RendezvousHost::Service::sendAll(const std::string& frame, const Descriptor
 
 // A process that holds the key has said who it is.
 void RendezvousHost::Service::admit(const ConnectionPointer& connection, Hello hello) {
-  std::erase(unknown_, connection);
   connection->becomeKnown();
   connection->patience().cancel();
   Status refused = failure_.value_or(Status());

@@ -15,7 +15,8 @@
 // - When it fails, all ranks that are there, and those that come later, get the same first cause; a rank that
 //   failed by itself keeps its own text. Exceptions: ranks whose host process has ended say that.
 // - Every wait ends: at the deadline, and within half a second after it for the text of who is missing.
-// - Who does not hold the key changes nothing: it has 5 s, small bounded buffers, and one of at most 64 places.
+// - Who does not hold the key changes nothing: it has 5 s, small bounded buffers, and one of at most 64 places. When
+//   more come, the oldest goes, but not before it has had 0.2 s to prove the key.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,11 @@
 // Ranks as processes: they are killed, stopped, forked and short of descriptors, and the others learn it.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <map>
 #include <random>
 
@@ -159,6 +164,44 @@ TEST_F(ProcessRendezvous, AHostWithoutDescriptorsTellsAll) {
     children.emplace_back([&, rank] { return gather(id_, rank, 3, kLong, nullptr, [](int) { return 0u; }); });
   allSay(children, Code::systemError,
          "(pid " + std::to_string(host.pid()) + ") has no room for another rank: Too many open files");
+}
+
+// For all threads of this process, from now on.
+bool refuseToWatch() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_ctl, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSPC),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {4, filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+}
+
+// The host cannot go on: who is there hears why, and who comes is not kept waiting.
+TEST_F(ProcessRendezvous, AHostThatGivesUpTellsAll) {
+  Child host([&]() -> Status {
+    const auto started = RendezvousHost::start(id_, kLong);
+    TUTTI_TRY(statusOf(started));
+    std::this_thread::sleep_for(500ms);  // the first rank comes
+    if (!refuseToWatch()) return Status(Code::systemError, "seccomp");
+    for (;;) pause();
+    return Status();
+  });
+  ASSERT_TRUE(comesTrue([this] { return socketExists(id_.socketName()); }));
+  const auto began = Clock::now();
+  std::vector<Child> first = ranksAsChildren(id_, {0}, 3);
+  std::this_thread::sleep_for(1000ms);
+  std::vector<Child> others = ranksAsChildren(id_, {1, 2}, 3);
+  allSay(first, Code::systemError,
+         "(pid " + std::to_string(host.pid()) + ") has given up the meeting: No space left on device");
+  for (Child& other : others) {
+    const Status status = other.answer();
+    EXPECT_EQ(status.code(), Code::remoteError) << status.message();
+  }
+  EXPECT_TRUE(has(gather(id_, 1, 3), "nobody listens"));
+  EXPECT_LT(Clock::now() - began, kSoon);
 }
 
 // What a container calls 1 is another number outside.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <deque>
 
 #include "runtime/rendezvous/frames.h"
 #include "runtime/rendezvous/handshake.h"
@@ -241,6 +242,63 @@ TEST_F(Strangers, AThousandConnections) {
   EXPECT_LE(openDescriptors(), descriptors_ + 1000 + 64 + 20);
   EXPECT_TRUE(crowd.front()->isTurnedAway()) << "the oldest goes first";
   theJobIsWell(8);
+}
+
+// A rank on its way in, by hand, so that strangers come in between.
+class SlowRank {
+ public:
+  explicit SlowRank(const UniqueId& id) : connection_(id), joiner_(id, makeNonce().value()) {
+    connection_.say(encodeFrame(FrameType::opening, joiner_.opening()));
+    challenge_ = connection_.hear(FrameType::challenge);
+  }
+  void prove() { connection_.say(encodeFrame(FrameType::proof, joiner_.prove(challenge_).value())); }
+  bool isLetIn() {
+    connection_.say(helloOf(0, 3));
+    return !connection_.isTurnedAway(100ms);
+  }
+
+ private:
+  Stranger connection_;
+  const JoinerHandshake joiner_;
+  std::string challenge_;
+};
+
+TEST_F(Strangers, DoNotDisplaceARankThatHasProvenTheKey) {
+  SlowRank rank(id_);
+  rank.prove();
+  std::vector<std::unique_ptr<Stranger>> crowd;
+  for (int i = 0; i < 300; ++i) crowd.push_back(std::make_unique<Stranger>(id_));
+  EXPECT_TRUE(comesTrue([&] { return host_->strangers().displaced >= 200; }));
+  EXPECT_TRUE(rank.isLetIn());
+}
+
+TEST_F(Strangers, LeaveARankTheTimeToProveTheKey) {
+  std::vector<std::unique_ptr<Stranger>> crowd;
+  for (int i = 0; i < 64; ++i) crowd.push_back(std::make_unique<Stranger>(id_));
+  const auto began = Clock::now();
+  SlowRank rank(id_);
+  for (int i = 0; i < 300; ++i) crowd.push_back(std::make_unique<Stranger>(id_));
+  rank.prove();
+  const auto took = Clock::now() - began;
+  EXPECT_TRUE(rank.isLetIn() || took > 150ms) << "not displaced at once";
+}
+
+// As quickly as they are let go, they come again.
+TEST_F(Strangers, AFloodThatKeepsAllPlaces) {
+  std::atomic<bool> stop{false};
+  std::thread flood([&] {
+    std::deque<FileDescriptor> open;
+    while (!stop) {
+      Connected connected = connectTo(id_.socketName());
+      if (connected.outcome == Connecting::nobody) break;
+      if (connected.outcome == Connecting::connected) open.push_back(std::move(connected.socket));
+      if (open.size() > 200) open.pop_front();
+    }
+  });
+  std::this_thread::sleep_for(300ms);
+  theJobIsWell(8);
+  stop = true;
+  flood.join();
 }
 
 TEST_F(Strangers, AFloodDuringTheJob) {
