@@ -62,7 +62,11 @@ void declineAll(std::span<const NotedInit> inits, const Status& why) noexcept {
 
 void declineInits(std::span<const NotedInit> inits, const Status& why) {
   for (const NotedInit& init : inits) {
-    if (init.forks == Process::forks()) decline(init.id, init.nranks, init.rank, why, init.settings);
+    if (init.forks == Process::forks()) tellDecline(init.id, init.nranks, init.rank, why, init.settings);
+  }
+  const auto end = endOfHearing();
+  for (const NotedInit& init : inits) {
+    if (init.forks == Process::forks()) awaitHearing(init.id, end);
   }
 }
 

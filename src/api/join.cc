@@ -25,8 +25,8 @@
 namespace tutti {
 namespace {
 
-// Within which the others are told of a failure, if they meet in this process: ending it would cut that short.
-constexpr std::chrono::milliseconds kTelling{500};
+// For ranks that have not come when there is a failure to tell, if they meet in this process.
+constexpr std::chrono::milliseconds kHearing{500};
 
 // What this process sends of itself.
 Result<std::vector<FileDescriptor>> ownDescriptors(const Arena& arena) {
@@ -109,7 +109,7 @@ class Joining {
     }
     // Nobody touches the state before it knows that all have met and agree.
     if (agreed.isOk()) state_.keep();
-    Process::get().awaitMeeting(job_, haveMet ? settings_.initTimeout : kTelling);
+    Process::get().awaitMeeting(job_, haveMet ? settings_.initTimeout : kHearing);
     return agreed;
   }
 
@@ -235,8 +235,21 @@ Result<UniqueId> makeId(const Settings& settings) {
 }
 
 void decline(const UniqueId& id, int nranks, int rank, const Status& why, const Settings& settings) {
+  tellDecline(id, nranks, rank, why, settings);
+  awaitHearing(id, endOfHearing());
+}
+
+void tellDecline(const UniqueId& id, int nranks, int rank, const Status& why, const Settings& settings) {
   declineRendezvous(id, rank, nranks, why, settings.initTimeout);
-  Process::get().awaitMeeting(id.job(), kTelling);
+}
+
+void awaitHearing(const UniqueId& id, std::chrono::steady_clock::time_point end) {
+  Process::get().awaitMeeting(id.job(), std::chrono::duration_cast<std::chrono::milliseconds>(
+                                            end - std::chrono::steady_clock::now()));
+}
+
+std::chrono::steady_clock::time_point endOfHearing() {
+  return std::chrono::steady_clock::now() + kHearing;
 }
 
 Result<std::unique_ptr<Communicator>> joinCommunicator(const UniqueId& id, int nranks, int rank,

@@ -171,5 +171,44 @@ TEST(Joining, WhatAGroupGivesUpIsToldToItsRanks) {
             "");
 }
 
+// All ranks of a group that begins nothing are of this process, and the last has been told when it is over.
+TEST(Joining, AGroupThatBeginsNothingWaitsForNobody) {
+  EXPECT_EQ(inAChild([]() -> std::string {
+              constexpr int kRanks = 8;
+              tuttiUniqueId id;
+              if (tuttiGetUniqueId(&id) != tuttiSuccess) return tuttiGetLastError(nullptr);
+              const tuttiConfig_t config = joiningWithin(60'000);
+              tuttiComm_t comms[kRanks] = {};
+              tuttiGroupStart();
+              for (int rank = 0; rank < kRanks; ++rank)
+                tuttiCommInitRankConfig(&comms[rank], kRanks, id, rank, &config);
+              tuttiBarrier(nullptr, nullptr);  // which is refused
+              const auto began = Clock::now();
+              if (tuttiGroupEnd() != tuttiInvalidArgument) return "the group was made";
+              return Clock::now() - began < 400ms ? "" : "it waited";
+            }),
+            "");
+}
+
+// Ranks that never come keep it for half a second, however many communicators they are of.
+TEST(Joining, AGroupThatBeginsNothingWaitsOnce) {
+  EXPECT_EQ(inAChild([]() -> std::string {
+              constexpr int kCommunicators = 8;
+              tuttiUniqueId ids[kCommunicators];
+              const tuttiConfig_t config = joiningWithin(60'000);
+              tuttiComm_t comms[kCommunicators] = {};
+              tuttiGroupStart();
+              for (int i = 0; i < kCommunicators; ++i) {
+                if (tuttiGetUniqueId(&ids[i]) != tuttiSuccess) return tuttiGetLastError(nullptr);
+                tuttiCommInitRankConfig(&comms[i], 2, ids[i], 0, &config);
+              }
+              tuttiBarrier(nullptr, nullptr);
+              const auto began = Clock::now();
+              if (tuttiGroupEnd() != tuttiInvalidArgument) return "the group was made";
+              return Clock::now() - began < 1500ms ? "" : "it waited for each";
+            }),
+            "");
+}
+
 }  // namespace
 }  // namespace tutti

@@ -85,6 +85,8 @@ class RendezvousHost::Service {
   asio::awaitable<bool> knows(Connection& connection);
   asio::awaitable<bool> hasFrame(Connection& connection);
   asio::awaitable<void> conduct();
+  asio::awaitable<void> meet();
+  bool haveAllHeard() const;
   bool handOutOutcome();
   template <class Condition>
   asio::awaitable<bool> until(Condition condition);
@@ -384,6 +386,7 @@ void RendezvousHost::Service::sendAll(const std::string& frame, const Descriptor
 void RendezvousHost::Service::admit(const ConnectionPointer& connection, Hello hello) {
   connection->becomeKnown();
   connection->patience().cancel();
+  meeting_.see(hello.rank, hello.nranks);
   Status refused = failure_.value_or(Status());
   if (refused.isOk()) {
     std::string pid = processName(static_cast<pid_t>(hello.pid), connection->peer().pid);
@@ -488,7 +491,21 @@ bool RendezvousHost::Service::handOutOutcome() {
   return true;
 }
 
+// Ends when nobody is left who has to be told.
 asio::awaitable<void> RendezvousHost::Service::conduct() {
+  co_await meet();
+  while (!ended_ && !(failure_ && haveAllHeard())) co_await waitFor(changed_);
+  end();
+}
+
+bool RendezvousHost::Service::haveAllHeard() const {
+  return meeting_.haveAllBeenSeen() &&
+         std::all_of(connections_.begin(), connections_.end(), [](const ConnectionPointer& connection) {
+           return !connection->known || connection->isClosed() || connection->allSent();
+         });
+}
+
+asio::awaitable<void> RendezvousHost::Service::meet() {
   const bool complete = co_await until([this] { return meeting_.isComplete(); });
   if (!complete || !handOutOutcome()) co_return;
   for (int rank = 0; rank < meeting_.nranks(); ++rank) {

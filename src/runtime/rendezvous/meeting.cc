@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/rank_list.h"
@@ -44,6 +45,16 @@ Status Meeting::admit(Member member) {
   Member& place = members_[static_cast<std::size_t>(member.rank)];
   place = std::move(member);
   return Status();
+}
+
+void Meeting::see(int rank, int nranks) {
+  if (nranks > kMostRanks || rank < 0 || rank >= nranks) return;
+  seen_.insert(rank);
+  mostRanks_ = std::max(mostRanks_, nranks);
+}
+
+bool Meeting::haveAllBeenSeen() const {
+  return mostRanks_ > 0 && seen_.size() == static_cast<std::size_t>(mostRanks_);
 }
 
 std::string Meeting::nameOf(int rank) const {

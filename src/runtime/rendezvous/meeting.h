@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,11 @@ class Meeting {
   // Not ok: what all ranks are to be told, because this one does not fit the others.
   Status admit(Member member);
 
+  // Of each that comes, also when it has failed already.
+  void see(int rank, int nranks);
+  // Nobody is left who could come.
+  bool haveAllBeenSeen() const;
+
   bool isComplete() const { return nranks_ > 0 && came_ == nranks_; }
   int nranks() const { return nranks_; }  // 0: nobody has come
   const Member& member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
@@ -51,6 +57,8 @@ class Meeting {
   int nranks_ = 0;
   int came_ = 0;
   int first_ = 0;  // the rank that came first
+  std::set<int> seen_;
+  int mostRanks_ = 0;  // of what they took for the number of ranks
 };
 
 }  // namespace tutti

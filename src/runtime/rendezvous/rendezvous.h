@@ -56,7 +56,7 @@ void declineRendezvous(const UniqueId& id, int rank, int nranks, const Status& w
                        std::chrono::milliseconds deadline);
 
 // The meeting place of one id, in a thread of its own. An id is served once: the thread ends with success, or
-// when late ranks have been told the failure for as long as `deadline`.
+// when all ranks have heard of the failure.
 class RendezvousHost {
  public:
   // Connections of strangers that came to nothing, by reason.
@@ -69,8 +69,8 @@ class RendezvousHost {
   };
 
   // Listens when it returns. `deadline` runs from the first rank's arrival; a rank's own may be shorter and
-  // then counts. Before that it waits as long as it lives. `toldLate`: how long after a failure ranks that come
-  // late are told of it. systemError: no descriptors, no thread.
+  // then counts. Before that it waits as long as it lives. `toldLate`: how long after a failure it waits for
+  // ranks that have not come, to tell them. systemError: no descriptors, no thread.
   static Result<std::unique_ptr<RendezvousHost>> start(const UniqueId& id, std::chrono::milliseconds deadline,
                                                        std::chrono::milliseconds toldLate);
   static Result<std::unique_ptr<RendezvousHost>> start(const UniqueId& id,

@@ -92,5 +92,18 @@ TEST(Meeting, DeathsAndOwnFailures) {
   EXPECT_EQ(failed.message(), "rank 2 (pid 1002): no memory: 5 bytes");
 }
 
+TEST(Meeting, KnowsWhenNobodyIsLeftWhoCouldCome) {
+  Meeting meeting;
+  EXPECT_FALSE(meeting.haveAllBeenSeen());
+  for (const auto& [rank, nranks] : {std::pair(0, 3), {0, 3}, {3, 3}, {-1, 3}, {5, 2000}, {1, 3}}) {
+    meeting.see(rank, nranks);
+    EXPECT_FALSE(meeting.haveAllBeenSeen()) << rank << " of " << nranks;
+  }
+  meeting.see(2, 4);  // who is wrong makes no rank too few
+  EXPECT_FALSE(meeting.haveAllBeenSeen());
+  meeting.see(3, 4);
+  EXPECT_TRUE(meeting.haveAllBeenSeen());
+}
+
 }  // namespace
 }  // namespace tutti
