@@ -63,8 +63,9 @@ asio::awaitable<Connection::Received> Connection::receive() {
     } else if (received.moved == Moved::some) {
       if (!frames_.advance(received.bytes).isOk()) break;
       if (frames_.complete()) co_return Received::frame;
-    } else if (received.moved == Moved::failed && received.error == EMFILE) {
-      co_return Received::noDescriptors;
+    } else if (received.moved == Moved::failed && known) {
+      dropError_ = received.error;
+      co_return Received::dropped;
     } else {
       break;
     }

@@ -59,11 +59,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // `whenSent`: called whenever nothing is left to be sent.
   Connection(asio::io_context& loop, FileDescriptor accepted, std::function<void()> whenSent);
 
-  enum class Received { frame, ended, noDescriptors };  // the last: this process has no room for them
+  enum class Received { frame, ended, dropped };  // the last: descriptors that were sent; see dropError()
 
   // One whole frame, then in frames(). `ended` also for one that is not expected, and after close().
   asio::awaitable<Received> receive();
   FrameAssembler& frames() { return frames_; }
+  int dropError() const { return dropError_; }
   // Of a stranger no descriptors are taken.
   void becomeKnown() {
     known = true;
@@ -109,6 +110,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const std::function<void()> whenSent_;
   FrameAssembler frames_;
   std::vector<FileDescriptor> arrived_;
+  int dropError_ = 0;
   std::deque<Outgoing> outbox_;
   bool writing_ = false;  // a coroutine does
   bool last_ = false;     // the end comes after the outbox

@@ -8,8 +8,13 @@
 // A proof is BLAKE2b, keyed with the id's key, of: a fixed text and the protocol's version, the role of who
 // proves, the job nonce, both nonces. Each side's own nonce is fresh, so that a recording proves nothing; the
 // role is in it, so that what one side says cannot be sent back to it as the other's; the host proves first, so
-// that a joiner tells a false host nothing. A process that relays all messages between the two is not found
-// out: what follows is protected by the kernel, which lets nobody into a unix socket's connection.
+// that a joiner tells a false host nothing.
+//
+// A process that relays all messages is not found out. It learns no key and can prove nothing by itself, but what
+// follows goes through its hands in the clear, descriptors too. To be one it has to listen at the socket's name, which
+// is the host's for as long as there is a host to relay to, and which nobody knew before; and it cannot get into a
+// connection that the kernel has made. Only in another network namespace is the name free: a rank that joins there by
+// mistake can be relayed by who has a foot in both.
 #pragma once
 
 #include <array>

@@ -366,8 +366,13 @@ asio::awaitable<bool> RendezvousHost::Service::knows(Connection& connection) {
 // Waits for one whole frame. False: there will be none.
 asio::awaitable<bool> RendezvousHost::Service::hasFrame(Connection& connection) {
   const Connection::Received received = co_await connection.receive();
-  if (received == Connection::Received::noDescriptors) {
-    fail(noRoom("the descriptors of a rank", EMFILE));
+  if (received == Connection::Received::dropped) {
+    const int error = connection.dropError();
+    fail(error != EACCES ? noRoom("the descriptors of a rank", error)
+                         : Status(Code::systemError,
+                                  fmt::format("the process that made the unique id (pid {}) did not get all "
+                                              "descriptors of a rank: {}",
+                                              owner_, kDropped)));
   }
   co_return received == Connection::Received::frame;
 }

@@ -30,6 +30,9 @@ using std::chrono::milliseconds;
 // The host's text of who is missing comes right after the deadline.
 constexpr milliseconds kGrace{500};
 
+// A rank that has an error already waits no longer for a host that does not answer, whatever its deadline is.
+constexpr milliseconds kMostToDecline{5000};
+
 class Joiner {
  public:
   Joiner(const UniqueId& id, int rank, int nranks, milliseconds deadline)
@@ -176,6 +179,8 @@ Result<bool> Joiner::receive() {
             received.error == EMFILE
                 ? fmt::format("no room for another rank's descriptors: too many open files. {}",
                               remedyFor("recvmsg", EMFILE))
+            : received.error == EACCES
+                ? fmt::format("not all of another rank's descriptors have come: {}", kDropped)
                 : fmt::format("receiving from {} failed: {}", host(), std::strerror(received.error)));
     }
   }
@@ -353,7 +358,7 @@ bool hasNoDescriptor() {
 // As declineRendezvous, with a descriptor of this thread's.
 void decline(const UniqueId& id, int rank, int nranks, const Status& why, milliseconds deadline) noexcept {
   try {
-    Joiner joiner(id, rank, nranks, deadline);
+    Joiner joiner(id, rank, nranks, std::min(deadline, kMostToDecline));
     joiner.enterToFail(why);
     (void)joiner.enter("", 0);
   } catch (const std::bad_alloc&) {

@@ -1,6 +1,7 @@
 // See local_socket.h.
 #include "runtime/rendezvous/local_socket.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -56,6 +57,12 @@ Transfer failedOrBlocked() {
   if (errno == EAGAIN || errno == EWOULDBLOCK) return {Moved::blocked, 0, 0};
   if (errno == EPIPE || errno == ECONNRESET) return {Moved::ended, 0, 0};
   return {Moved::failed, 0, errno};
+}
+
+// Too many for the table, more than one message holds, or what a security module does not let through.
+int whyDropped(int socket) {
+  const FileDescriptor another(fcntl(socket, F_DUPFD_CLOEXEC, 0));
+  return another ? EACCES : errno;
 }
 
 }  // namespace
@@ -167,7 +174,7 @@ Transfer receivePart(int socket, std::span<char> room, std::vector<FileDescripto
         arrived->push_back(FileDescriptor(number));
       }
     }
-    if ((message.msg_flags & MSG_CTRUNC) != 0) return {Moved::failed, 0, EMFILE};
+    if ((message.msg_flags & MSG_CTRUNC) != 0) return {Moved::failed, 0, whyDropped(socket)};
   }
   if (received == 0) return {Moved::ended, 0, 0};
   return {Moved::some, static_cast<std::size_t>(received), 0};

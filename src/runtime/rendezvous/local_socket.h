@@ -57,8 +57,12 @@ struct Transfer {
 // Descriptors travel with the first byte: none may be given again after that has gone.
 Transfer sendPart(int socket, std::string_view bytes, const std::vector<FileDescriptor>& descriptors);
 
-// Appends descriptors that came along to *arrived; null: the kernel drops them. EMFILE when this process has no
-// room for them.
+// Appends descriptors that came along to *arrived; null: the kernel drops them. If it has dropped some all the same,
+// for which it gives no reason: failed, with EMFILE when this process has no room for another one, else with EACCES.
+inline constexpr const char* kDropped =
+    "the kernel has dropped some, although there is room for more. A security module (SELinux, AppArmor) may "
+    "forbid "
+    "to pass them: look into its log";
 Transfer receivePart(int socket, std::span<char> room, std::vector<FileDescriptor>* arrived);
 
 }  // namespace tutti

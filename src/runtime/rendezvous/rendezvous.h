@@ -50,7 +50,7 @@ Status joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution min
                       const TakeContribution& take, std::chrono::milliseconds deadline);
 
 // For a rank that cannot join, because something failed before: the others get "rank 2 (pid 1234): " and `why`
-// at once, and need not wait for their deadline. Waits until the host has it; without success nothing is lost. It
+// at once, and need not wait for their deadline. Waits until the host has it, or for 5 s; without success nothing is lost. It
 // needs no free descriptor, since their lack may be what there is to tell.
 void declineRendezvous(const UniqueId& id, int rank, int nranks, const Status& why,
                        std::chrono::milliseconds deadline);

@@ -55,12 +55,20 @@ inline int threads() {
   return begun ? entriesOf("/proc/self/task") : 0;
 }
 
-inline bool socketExists(const std::string& name) {
+// Of the lines of /proc/net/unix with that name, whether one has the text.
+inline bool socketHas(const std::string& name, const std::string& text) {
   std::ifstream file("/proc/net/unix");
   for (std::string line; std::getline(file, line);) {
-    if (line.find("@" + name) != std::string::npos) return true;
+    if (line.find("@" + name) != std::string::npos && line.find(text) != std::string::npos) return true;
   }
   return false;
+}
+inline bool socketExists(const std::string& name) {
+  return socketHas(name, "");
+}
+// Which is later than that it has its name.
+inline bool socketListens(const std::string& name) {
+  return socketHas(name, " 00010000 ");
 }
 
 inline bool comesTrue(const std::function<bool()>& condition, milliseconds within = kSoon) {

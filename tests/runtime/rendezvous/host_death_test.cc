@@ -33,7 +33,7 @@ Child hostThatGets(int signal, int afterSends, const UniqueId& id) {
     comesTrue([&] { return host.value()->isOver(); }, kLong);
     return Status();
   });
-  EXPECT_TRUE(comesTrue([&id] { return socketExists(id.socketName()); }));
+  EXPECT_TRUE(comesTrue([&id] { return socketListens(id.socketName()); }));
   return child;
 }
 

@@ -29,7 +29,7 @@ Child hostAsChild(const UniqueId& id) {
     for (;;) pause();
     return Status();
   });
-  EXPECT_TRUE(comesTrue([&id] { return socketExists(id.socketName()); }));
+  EXPECT_TRUE(comesTrue([&id] { return socketListens(id.socketName()); }));
   return child;
 }
 
@@ -82,7 +82,7 @@ void gatherWithFewFiles(const UniqueId& id, uid_t user) {
     comesTrue([&] { return started.value()->isOver(); }, kLong);
     return Status();
   });
-  ASSERT_TRUE(comesTrue([&id] { return socketExists(id.socketName()); }));
+  ASSERT_TRUE(comesTrue([&id] { return socketListens(id.socketName()); }));
   std::vector<Child> children;
   for (int rank = 0; rank < 8; ++rank) {
     children.emplace_back([&, rank]() -> Status {
@@ -158,7 +158,7 @@ TEST_F(ProcessRendezvous, AHostWithoutDescriptorsTellsAll) {
     comesTrue([&] { return started.value()->isOver(); }, kLong);
     return Status();
   });
-  ASSERT_TRUE(comesTrue([this] { return socketExists(id_.socketName()); }));
+  ASSERT_TRUE(comesTrue([this] { return socketListens(id_.socketName()); }));
   std::vector<Child> children;
   for (int rank = 0; rank < 3; ++rank)
     children.emplace_back([&, rank] { return gather(id_, rank, 3, kLong, nullptr, [](int) { return 0u; }); });
@@ -189,7 +189,7 @@ TEST_F(ProcessRendezvous, AHostThatGivesUpTellsAll) {
     for (;;) pause();
     return Status();
   });
-  ASSERT_TRUE(comesTrue([this] { return socketExists(id_.socketName()); }));
+  ASSERT_TRUE(comesTrue([this] { return socketListens(id_.socketName()); }));
   const auto began = Clock::now();
   std::vector<Child> first = ranksAsChildren(id_, {0}, 3);
   std::this_thread::sleep_for(1000ms);
@@ -247,7 +247,7 @@ TEST_F(ProcessRendezvous, AKilledHostIsNoticedWhenItsChildLives) {
     for (;;) pause();
     return Status();
   });
-  ASSERT_TRUE(comesTrue([this] { return socketExists(id_.socketName()); }));
+  ASSERT_TRUE(comesTrue([this] { return socketListens(id_.socketName()); }));
   std::vector<Child> children = ranksAsChildren(id_, {0, 1}, 3);
   std::this_thread::sleep_for(1000ms);
   host.signal(SIGKILL);
@@ -318,7 +318,7 @@ TEST_F(ProcessRendezvous, ARankKilledAtAnyMoment) {
     const UniqueId id = UniqueId::make().value();
     // The host comes last: a fork beside its busy thread can take along a lock of address sanitizer.
     const auto whenThere = [&id](int rank) {
-      comesTrue([&id] { return socketExists(id.socketName()); });
+      comesTrue([&id] { return socketListens(id.socketName()); });
       return gather(id, rank, 4, 300ms);
     };
     std::vector<Child> children;
@@ -368,6 +368,15 @@ TEST_F(ProcessRendezvous, AStoppedHostEndsAtTheDeadline) {
       << status.message();
   EXPECT_GE(Clock::now() - began, 390ms);
   EXPECT_LT(Clock::now() - began, 1400ms);
+}
+
+// It has an error to return, whatever its deadline is.
+TEST_F(ProcessRendezvous, ADeclinerDoesNotWaitLongForAStoppedHost) {
+  Child host = hostAsChild(id_);
+  host.signal(SIGSTOP);
+  const auto began = Clock::now();
+  declineRendezvous(id_, 0, 2, Status(Code::systemError, "none"), kLong);
+  EXPECT_LT(Clock::now() - began, kSoon);
 }
 
 TEST_F(ProcessRendezvous, OneSetOfDescriptorsForSeveralRanksOfAProcess) {
