@@ -392,8 +392,9 @@ TUTTI_API const char* tuttiGetLastError(tuttiComm_t comm);
 /*
  * Makes an id for one new communicator, to be carried to its other ranks by the caller's own means. The
  * calling process listens at the socket that it names until the ranks have met, so it must stay alive until
- * then; for an id that no rank ever uses it keeps a thread and a few descriptors.
- * tuttiSystemError without descriptors, random bytes or a thread for it.
+ * then, and it need not be a rank. Until then the id takes a thread and 5 descriptors, for an id that no rank ever
+ * uses as long as the process lives: a process has at most 1024 of them, and a tenth of its limit on open files.
+ * tuttiSystemError beyond that, and without descriptors, random bytes or a thread for it.
  */
 TUTTI_API tuttiResult_t tuttiGetUniqueId(tuttiUniqueId* uniqueId);
 

@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <map>
@@ -222,9 +224,29 @@ Status prepare(std::optional<Joining>& joining, const UniqueId& id, int nranks, 
   return joining->prepare();
 }
 
+// Ids that wait for their ranks leave the program half of its descriptors.
+Status checkMeetings() {
+  constexpr std::size_t kMost = 1024;  // each has a thread
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  const std::size_t most =
+      std::clamp<std::size_t>(files.rlim_cur / 2 / RendezvousHost::kDescriptors, 1, kMost);
+  Process& process = Process::get();
+  if (process.meetings() < most) return Status();
+  process.endFailedMeetings();
+  if (process.meetings() < most) return Status();
+  return Status(
+      Code::systemError,
+      fmt::format("{} unique ids of this process wait for their ranks, the most that its limit on open "
+                  "files of {} allows. Let ranks join by them, or raise the limit (ulimit -n; {} ids "
+                  "at most)",
+                  most, files.rlim_cur, kMost));
+}
+
 }  // namespace
 
 Result<UniqueId> makeId(const Settings& settings) {
+  TUTTI_TRY(checkMeetings());
   auto id = UniqueId::make();
   if (!id.isOk()) return id.status();
   // The deadlines of the ranks are what counts.

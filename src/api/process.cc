@@ -84,9 +84,19 @@ Result<Service*> Process::service() {
   return shared_->service.get();
 }
 
-void Process::keep(const std::string& job, std::unique_ptr<RendezvousHost> host) {
+std::size_t Process::meetings() {
   const std::lock_guard lock(mutex_);
   std::erase_if(shared_->hosts, [](const auto& known) { return known.second->isOver(); });
+  return shared_->hosts.size();
+}
+
+void Process::endFailedMeetings() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(shared_->hosts, [](const auto& known) { return known.second->hasFailed(); });
+}
+
+void Process::keep(const std::string& job, std::unique_ptr<RendezvousHost> host) {
+  const std::lock_guard lock(mutex_);
   shared_->hosts[job] = std::move(host);
 }
 

@@ -48,6 +48,9 @@ class Process {
   // 16 random bytes that name this process to others; a failure is no memory of it.
   Result<std::string> token();
 
+  // How many meetings go on in this process, or are kept to tell late ranks why they failed.
+  std::size_t meetings();
+  void endFailedMeetings();
   // Serves the ranks of the job until they have met.
   void keep(const std::string& job, std::unique_ptr<RendezvousHost> host);
   // Returns once all ranks of the job know that they have met, if they met in this process; at the deadline at the

@@ -1,6 +1,8 @@
 // Ranks that join by an id and are threads of one process: what one of them is promised holds for it whatever the others
 // of the process do. In a child, because the settings come from its environment.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
@@ -206,6 +208,61 @@ TEST(Joining, AGroupThatBeginsNothingWaitsOnce) {
               const auto began = Clock::now();
               if (tuttiGroupEnd() != tuttiInvalidArgument) return "the group was made";
               return Clock::now() - began < 1500ms ? "" : "it waited for each";
+            }),
+            "");
+}
+
+void limitFiles(rlim_t most) {
+  const rlimit limit{most, most};
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int openFiles() {
+  int open = 0;
+  for (int number = 0; number < 1024; ++number) open += fcntl(number, F_GETFD) >= 0 ? 1 : 0;
+  return open;
+}
+
+TEST(Joining, IdsThatNobodyUsesLeaveTheProgramItsDescriptors) {
+  EXPECT_EQ(inAChild([]() -> std::string {
+              limitFiles(200);
+              tuttiUniqueId id{}, last{};
+              int made = 0;
+              while (made < 1000 && tuttiGetUniqueId(&id) == tuttiSuccess) {
+                last = id;
+                ++made;
+              }
+              const std::string text = tuttiGetLastError(nullptr);
+              if (made < 10 || made > 20) return std::to_string(made) + " ids: " + text;
+              if (!has(text, "unique ids of this process wait for their ranks")) return text;
+              if (!has(text, "ulimit -n")) return text;
+              if (openFiles() > 130) return std::to_string(openFiles()) + " open files";
+              tuttiComm_t comm = nullptr;
+              if (tuttiCommInitRank(&comm, 1, last, 0) != tuttiSuccess) return tuttiGetLastError(nullptr);
+              tuttiCommDestroy(comm);
+              return tuttiGetUniqueId(&id) == tuttiSuccess ? "" : tuttiGetLastError(nullptr);
+            }),
+            "");
+}
+
+// They are kept for ranks that come late, but not when an id needs the place.
+TEST(Joining, InitsThatFailNeverUseUpTheDescriptors) {
+  EXPECT_EQ(inAChild([]() -> std::string {
+              limitFiles(200);
+              const tuttiConfig_t config = joiningWithin(1);
+              for (int i = 0; i < 12; ++i) {
+                tuttiUniqueId id;
+                tuttiComm_t comm = nullptr;
+                tuttiGroupStart();  // of two inits that fail, so that they wait together
+                for (int j = 0; j < 2; ++j) {
+                  if (tuttiGetUniqueId(&id) != tuttiSuccess) return tuttiGetLastError(nullptr);
+                  tuttiCommInitRankConfig(&comm, 2, id, 0, &config);
+                }
+                tuttiBarrier(nullptr, nullptr);
+                if (tuttiGroupEnd() == tuttiSuccess) return "a group was made";
+                if (openFiles() > 130) return std::to_string(openFiles()) + " open files";
+              }
+              return "";
             }),
             "");
 }

@@ -76,6 +76,7 @@ class RendezvousHost::Service {
     return strangers_;
   }
   bool isOver() const { return over_.load(); }
+  bool hasFailed() const { return failed_.load(); }
   bool isOfThisProcess() const { return getpid() == owner_; }
   void startThread();
 
@@ -152,6 +153,7 @@ class RendezvousHost::Service {
   mutable std::mutex mutex_;  // guards strangers_
   Strangers strangers_;
   std::atomic<bool> over_{false};
+  std::atomic<bool> failed_{false};  // as failure_, for others
   std::thread thread_;
 };
 
@@ -463,6 +465,7 @@ void RendezvousHost::Service::lost(Connection& connection) {
 void RendezvousHost::Service::fail(const Status& why) {
   if (failure_ || done_ || ended_) return;
   failure_ = why;
+  failed_.store(true);
   deadline_.cancel();
   for (const ConnectionPointer& member : members_) {
     if (member != nullptr) member->sendLast(encodeFailure(why));
@@ -570,6 +573,10 @@ RendezvousHost::Strangers RendezvousHost::strangers() const {
 
 bool RendezvousHost::isOver() const {
   return service_->isOver();
+}
+
+bool RendezvousHost::hasFailed() const {
+  return service_->hasFailed();
 }
 
 Result<std::unique_ptr<RendezvousHost>> RendezvousHost::start(const UniqueId& id, milliseconds deadline,

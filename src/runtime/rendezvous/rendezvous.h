@@ -84,6 +84,10 @@ class RendezvousHost {
   // Any thread.
   Strangers strangers() const;
   bool isOver() const;  // the thread has ended
+  bool hasFailed() const;
+
+  // What each takes of its process, beside a thread and a connection for each rank.
+  static constexpr int kDescriptors = 5;
 
  private:
   class Service;
