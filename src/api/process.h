@@ -53,8 +53,8 @@ class Process {
   void endFailedMeetings();
   // Serves the ranks of the job until they have met.
   void keep(const std::string& job, std::unique_ptr<RendezvousHost> host);
-  // Returns once all ranks of the job know that they have met, if they met in this process; at the deadline at the
-  // latest. A program that ended before would keep the last of them from knowing.
+  // Returns once all ranks of the job have been told how their meeting has ended, if they met in this process; at the
+  // deadline at the latest. If the program ended before, those that come late would not hear why.
   void awaitMeeting(const std::string& job, std::chrono::milliseconds deadline);
 
   // The group has no ranks in this process any more, but peers may still use its memory here: it is looked after
