@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -22,6 +24,19 @@
 #include "tests/support/no_memory.h"
 #include "tests/support/processes.h"
 #include "tests/transport/shared/limits.h"
+
+namespace {
+
+// In the process that made the id: so many messages are sent, then it dies.
+int sendsLeft = -1;
+
+}  // namespace
+
+// In place of the C library's, for the library as well.
+extern "C" [[gnu::visibility("default")]] ssize_t sendmsg(int socket, const msghdr* message, int flags) {
+  if (sendsLeft >= 0 && sendsLeft-- == 0) kill(getpid(), SIGKILL);
+  return syscall(SYS_sendmsg, socket, message, flags);
+}
 
 namespace tutti {
 namespace {
@@ -374,6 +389,42 @@ TEST(AllGather, MayAnswerAnything) {
         has(tuttiGetLastError(nullptr), "allGather, the program's own, answered " + std::to_string(answer)))
         << tuttiGetLastError(nullptr);
   }
+}
+
+// ---- The process that made the id, which is no rank, dies
+
+// In place of any of the messages by which the ranks meet, or later.
+TEST(MakerOfTheId, MayDieAtAnyMoment) {
+  constexpr int kMessages = 14;  // challenge, welcome, outcome, give, two contributions, done; to two ranks
+  int made = 0;
+  for (int sends = 0; sends <= kMessages; ++sends) {
+    const auto body = [](int process, const tuttiUniqueId& id) -> std::string {
+      if (process == 0) {
+        std::this_thread::sleep_for(300ms);
+        raise(SIGKILL);
+      }
+      tuttiComm_t comm = nullptr;
+      const tuttiConfig_t config = patientConfig();
+      if (tuttiCommInitRankConfig(&comm, 2, id, process - 1, &config) != tuttiSuccess)
+        return arenaBytes() == 0 ? tuttiGetLastError(nullptr) : "memory is taken";
+      int value = 1;
+      if (tuttiAllReduce(&value, &value, 1, tuttiInt32, tuttiSum, comm, nullptr) != tuttiSuccess)
+        return std::string("later: ") + tuttiGetLastError(comm);
+      tuttiCommDestroy(comm);
+      return value == 2 ? "" : "wrong";
+    };
+    Processes processes(3, body, [sends](int process) {
+      if (process == 0) sendsLeft = sends;
+      return std::string();
+    });
+    const auto ends = processes.waitForAll();
+    const std::string &first = ends[1].text, &second = ends[2].text;
+    ASSERT_EQ(first.empty(), second.empty()) << "after " << sends << ": " << first << " | " << second;
+    ASSERT_TRUE(first.empty() || has(first, "has ended")) << first;
+    ASSERT_TRUE(second.empty() || has(second, "has ended")) << second;
+    made += first.empty();
+  }
+  EXPECT_EQ(made, 3) << "without any, one or two of the last messages";
 }
 
 // ---- Memory runs out on the way
