@@ -2,8 +2,8 @@
 // flush to zero, denormals are zero, unmasked exceptions, errno-like state of the error text. And a cancellation
 // that is due waits.
 #include <gtest/gtest.h>
-
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cfenv>
@@ -14,6 +14,7 @@
 
 #include "tests/support/communicators.h"
 #include "tests/support/ranks.h"
+#include "tests/support/waiting.h"
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>
@@ -116,18 +117,20 @@ TEST(Cancellation, WaitsForTheEndOfTheCall) {
   const Communicators comms(2);
   struct Waiter {
     tuttiComm_t comm;
+    std::atomic<pid_t> thread{0};
     std::atomic<int> result{-1};
   } waiter{comms[0]};
   pthread_t thread;
   const auto wait = [](void* argument) -> void* {
     auto& mine = *static_cast<Waiter*>(argument);
+    mine.thread = gettid();
     mine.result = tuttiBarrier(mine.comm, nullptr);
     for (;;) pthread_testcancel();
   };
   ASSERT_EQ(pthread_create(&thread, nullptr, wait, &waiter), 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(150));  // it naps by now
+  EXPECT_TRUE(comesTrue([&] { return isAsleep(waiter.thread); }));
   ASSERT_EQ(pthread_cancel(thread), 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));  // it looks round, and would end
   EXPECT_EQ(waiter.result, -1);
   EXPECT_EQ(tuttiBarrier(comms[1], nullptr), tuttiSuccess);
   void* ending = nullptr;

@@ -1,6 +1,7 @@
 // Groups: one thread drives several ranks and communicators, in any order, without deadlock; a refused call
 // begins nothing; a failure stays with its communicator.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "tests/support/communicators.h"
 #include "tests/support/ranks.h"
+#include "tests/support/waiting.h"
 
 namespace tutti {
 namespace {
@@ -333,7 +335,7 @@ TEST(Group, MissingRankIsATimeout) {
 TEST(Group, AbortWhileAGroupRuns) {
   Communicators comms(3), others(2);
   auto buffers = ones(3), more = ones(2);
-  std::atomic<bool> entered{false};
+  std::atomic<pid_t> driving{0};
   const tuttiComm_t aborted = comms.take(1);
   std::thread driver([&] {
     tuttiGroupStart();
@@ -341,12 +343,11 @@ TEST(Group, AbortWhileAGroupRuns) {
     addInPlace(buffers[1], aborted);
     addInPlace(more[0], others[0]);
     addInPlace(more[1], others[1]);
-    entered = true;
+    driving = gettid();
     const tuttiResult_t result = tuttiGroupEnd();
     EXPECT_TRUE(result == tuttiRemoteError || result == tuttiBroken) << result;
   });
-  while (!entered) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_TRUE(comesTrue([&] { return isAsleep(driving); }));
   EXPECT_EQ(tuttiCommAbort(aborted), tuttiSuccess);
   driver.join();
   EXPECT_TRUE(works(others));
@@ -357,13 +358,12 @@ TEST(Group, AbortWhileAGroupRuns) {
 TEST(OneCommunicator, TakesOneCallAtATime) {
   const Communicators comms(2);
   std::vector<int> buffer(10, 1), other(10, 1);
-  std::atomic<bool> entered{false};
+  std::atomic<pid_t> inside{0};
   std::thread waiting([&] {
-    entered = true;
+    inside = gettid();
     EXPECT_EQ(addInPlace(buffer, comms[0]), tuttiSuccess);
   });
-  while (!entered) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(comesTrue([&] { return isAsleep(inside); }));
   tuttiPlan_t plan = TUTTI_PLAN_INIT;
   void* handle = nullptr;
   EXPECT_EQ(tuttiBarrier(comms[0], nullptr), tuttiInvalidUsage);

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -16,6 +15,7 @@
 #include "tests/support/communicators.h"
 #include "tests/support/no_memory.h"
 #include "tests/support/ranks.h"
+#include "tests/support/waiting.h"
 
 namespace tutti {
 namespace {
@@ -92,8 +92,12 @@ TEST(Exit, InTheMiddleOfACall) {
   EXPECT_TRUE(endedWell(inChild([](int) {
     static tuttiComm_t comms[2];
     CHECK_LINE(tuttiCommInitAll(comms, 2, nullptr) == tuttiSuccess);
-    std::thread([] { tuttiBarrier(comms[0], nullptr); }).detach();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    static std::atomic<pid_t> inside{0};
+    std::thread([] {
+      inside = gettid();
+      tuttiBarrier(comms[0], nullptr);
+    }).detach();
+    CHECK_LINE(comesTrue([] { return isAsleep(inside); }));
     return 0;
   })));
 }
@@ -179,7 +183,7 @@ TEST_P(NoMemory, IsAnErrorOnEveryRank) {
     const End end = inChild([group, room](int output) {
       constexpr int kRanks = 3;
       constexpr std::size_t kCount = 100'000;
-      const Communicators comms(kRanks, configOf(20'000));
+      const Communicators comms(kRanks);
       CHECK_LINE(works(comms));
       std::vector<std::vector<float>> buffers(kRanks, std::vector<float>(kCount));
       std::vector<tuttiResult_t> results(kRanks), later(kRanks);
@@ -187,7 +191,6 @@ TEST_P(NoMemory, IsAnErrorOnEveryRank) {
         float* data = buffers[static_cast<std::size_t>(rank)].data();
         return tuttiAllReduce(data, data, kCount, tuttiFloat32, tuttiSum, comms[rank], nullptr);
       };
-      const auto began = std::chrono::steady_clock::now();
       if (group) {
         leaveRoomFor(room << 10);
         tuttiGroupStart();
@@ -209,9 +212,7 @@ TEST_P(NoMemory, IsAnErrorOnEveryRank) {
         go = true;
         for (std::thread& thread : threads) thread.join();
       }
-      const auto took = std::chrono::steady_clock::now() - began;
       leaveAllRoom();
-      if (took > std::chrono::seconds(15)) return 200;
       for (int rank = 0; rank < kRanks; ++rank) {
         tuttiResult_t async = tuttiSuccess;
         tuttiCommGetAsyncError(comms[rank], &async);

@@ -1,13 +1,12 @@
-// What a process can leave in itself and in the system, and waiting until it is gone.
+// What a process can leave in itself and in the system.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <string>
-#include <thread>
+
+#include "tests/support/waiting.h"
 
 namespace tutti {
 
@@ -28,13 +27,7 @@ inline long openDescriptors() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
 
-// Within two seconds; the service thread takes its time.
-inline bool comesTrue(const std::function<bool()>& condition) {
-  for (int i = 0; i < 200 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  return condition();
-}
-
-// Nothing of other processes is mapped any more: what is left, or nothing.
+// Nothing of other processes is mapped any more: what is left, or nothing. The service thread takes its time.
 inline std::string peersMapped() {
   return comesTrue([] { return arenasMapped() <= 1; })
              ? ""
