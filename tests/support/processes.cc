@@ -113,6 +113,8 @@ ProcessEnd Processes::wait(int process) {
   close(child.output);
   waitpid(child.pid, &end.status, 0);
   child.ended = true;
+  if (end.text.empty() && end.status != 0 && !end.isKilledBy(SIGKILL))
+    end.text = "it ended with status " + std::to_string(end.status);
   return end;
 }
 

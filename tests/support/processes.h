@@ -14,7 +14,7 @@ namespace tutti {
 
 struct ProcessEnd {
   int status = 0;    // as waitpid() gives it
-  std::string text;  // what it said
+  std::string text;  // what it said; or how it ended, if neither well nor killed
 
   bool isKilledBy(int signal) const;
 };
