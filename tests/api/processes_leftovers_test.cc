@@ -33,12 +33,7 @@ constexpr int kKills = 200;
 constexpr auto kLimit = 50s;          // of a slow machine, which kills fewer
 constexpr auto kInitTimeout = 500ms;  // where some never come
 
-// Within which everybody is told; sanitizers are slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kSoon = 20;
-#else
-constexpr double kSoon = 2;
-#endif
+constexpr double kSoon = 20;  // within which everybody is told; the deadline of a call is later
 
 enum class Moment { init, betweenCalls, smallCalls, largeCalls, registeredCalls, destroy };
 constexpr const char* kMoments[] = {"init",        "between calls",    "small calls",
