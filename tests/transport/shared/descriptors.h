@@ -4,7 +4,9 @@
 
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/types.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "base/file_descriptor.h"
@@ -16,7 +18,7 @@ class DescriptorPipe {
   DescriptorPipe() {
     int sockets[2] = {-1, -1};
     (void)!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets);
-    const timeval deadline = {30, 0};
+    const timeval deadline = {60, 0};
     for (int i = 0; i < 2; ++i) {
       ends_[i] = FileDescriptor(sockets[i]);
       setsockopt(sockets[i], SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline);
@@ -50,7 +52,8 @@ class DescriptorPipe {
     message.msg_iovlen = 1;
     message.msg_control = control;
     message.msg_controllen = sizeof control;
-    if (recvmsg(ends_[end].get(), &message, MSG_CMSG_CLOEXEC) != 1) return FileDescriptor();
+    if (retried([&] { return recvmsg(ends_[end].get(), &message, MSG_CMSG_CLOEXEC); }) != 1)
+      return FileDescriptor();
     const cmsghdr* const header = CMSG_FIRSTHDR(&message);
     int descriptor = -1;
     if (header != nullptr) std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
@@ -60,10 +63,20 @@ class DescriptorPipe {
   // Both processes call it, and go on together.
   bool meet(int end) const {
     char byte = 0;
-    return ::send(ends_[end].get(), &byte, 1, MSG_NOSIGNAL) == 1 && recv(ends_[end].get(), &byte, 1, 0) == 1;
+    return ::send(ends_[end].get(), &byte, 1, MSG_NOSIGNAL) == 1 &&
+           retried([&] { return recv(ends_[end].get(), &byte, 1, 0); }) == 1;
   }
 
  private:
+  // A socket with a deadline is interrupted by a stop of the process (signal(7)), with no handler in sight.
+  template <class Call>
+  static ssize_t retried(Call call) {
+    for (;;) {
+      const ssize_t result = call();
+      if (result >= 0 || errno != EINTR) return result;
+    }
+  }
+
   FileDescriptor ends_[2];
 };
 
