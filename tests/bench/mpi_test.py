@@ -152,7 +152,7 @@ def is_alive(pid):
     return stat.rpartition(')')[2].split()[0] not in 'ZX'
 
 
-def wait_until(what, condition, seconds=20):
+def wait_until(what, condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f'not within {seconds} s: {what}'

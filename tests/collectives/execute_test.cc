@@ -87,7 +87,7 @@ class Job {
   bool run() {
     struct Events {
       std::chrono::steady_clock::time_point until =
-          std::chrono::steady_clock::now() + std::chrono::seconds(20);
+          std::chrono::steady_clock::now() + std::chrono::minutes(1);
       bool stalled = false;
       void progressed(std::size_t) {}
       bool finished(std::size_t) { return false; }

@@ -143,7 +143,7 @@ def is_gone(pid):
 
 def are_gone(pids):
     assert len(pids) == 2, pids
-    for _ in range(50):
+    for _ in range(600):
         if all(is_gone(pid) for pid in pids):
             return
         time.sleep(0.1)

@@ -1,5 +1,5 @@
 // Ranks as processes: forked children that get one id through a pipe, as a launcher would give it to them. Unlike
-// under mpirun, survivors of a killed one can be looked at. A child ends with its parent, and after kLimit at the
+// under mpirun, survivors of a killed one can be looked at. A child ends with its parent, and after kLimitSeconds at the
 // latest.
 #pragma once
 
@@ -21,7 +21,7 @@ struct ProcessEnd {
 
 class Processes {
  public:
-  static constexpr unsigned kLimitSeconds = 100;
+  static constexpr unsigned kLimitSeconds = 300;
 
   // What a child does. It answers what is wrong, or nothing; that is what the process says.
   using Body = std::function<std::string(int process, const tuttiUniqueId& id)>;

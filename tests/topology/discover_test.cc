@@ -101,7 +101,7 @@ TEST(Discover, TheKernelHasTheLastWordOnWhatIsUsable) {
 bool inChild(const std::function<bool()>& body) {
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);
+    alarm(60);
     _exit(body() ? 0 : 1);
   }
   int status = 0;

@@ -36,7 +36,7 @@ class Child {
 
   // 0 when all went well; the negative number of the signal that ended it.
   int wait() {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
     int status = 0;
     while (pid_ > 0 && waitpid(pid_, &status, WNOHANG) == 0) {
       if (std::chrono::steady_clock::now() > deadline) kill();

@@ -26,7 +26,7 @@ struct PlainContext {
 // False: it did not come true in time.
 template <class Condition>
 bool waitUntil(Condition condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   for (int i = 1; !condition(); ++i) {
     if (i % 64 != 0) continue;
     sched_yield();
