@@ -22,6 +22,7 @@
 #include "fallocate_hook.h"
 #include "limits.h"
 #include "tests/support/failing_new.h"
+#include "tests/support/traces.h"
 
 namespace tutti {
 namespace {

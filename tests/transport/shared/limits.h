@@ -7,10 +7,7 @@
 #include <sys/resource.h>
 
 #include <cstddef>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <string>
 
 namespace tutti {
 
@@ -45,19 +42,6 @@ inline rlim_t addressSpace() {
   rlim_t pages = 0;
   in >> pages;
   return pages * 4096;
-}
-
-inline auto openFiles() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
-}
-
-// How many mappings of this process are arenas.
-inline int arenasMapped() {
-  std::ifstream in("/proc/self/maps");
-  int found = 0;
-  for (std::string line; std::getline(in, line);)
-    found += line.find("tutti-arena") != std::string::npos ? 1 : 0;
-  return found;
 }
 
 }  // namespace tutti

@@ -16,6 +16,7 @@
 #include "child.h"
 #include "descriptors.h"
 #include "limits.h"
+#include "tests/support/traces.h"
 #include "transport/shared/arena.h"
 
 namespace tutti {
@@ -98,7 +99,7 @@ TEST(PeerArena, TakesNoDescriptorForLong) {
   Child child([] {
     ASSERT_TRUE(setLimit(RLIMIT_NOFILE, 64));
     const auto arena = arenaOf(kMiB);
-    const auto before = openFiles();
+    const auto before = openDescriptors();
     std::vector<PeerArena> peers;
     for (int i = 0; i < 100; ++i) {
       auto peer = PeerArena::map(copyOf(arena->descriptor()));
@@ -106,7 +107,7 @@ TEST(PeerArena, TakesNoDescriptorForLong) {
       peers.push_back(std::move(peer).value());
       ASSERT_FALSE(PeerArena::map(memoryFile(kMiB, 0)).isOk());
     }
-    EXPECT_EQ(openFiles(), before);
+    EXPECT_EQ(openDescriptors(), before);
   });
   EXPECT_EQ(child.wait(), 0);
 }

@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <set>
@@ -21,6 +20,7 @@
 #include "exchange.h"
 #include "fallocate_hook.h"
 #include "limits.h"
+#include "tests/support/traces.h"
 #include "transport/shared/links.h"
 #include "transport/shared/peer_arena.h"
 
@@ -150,17 +150,12 @@ TEST(Processes, OpenTheSameLinksAtOnce) {
   });
 }
 
+constexpr char kSegments[] = "/proc/sysvipc/shm";  // of System V
+
 std::set<std::string> namesIn(const std::string& folder) {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().string());
   return names;
-}
-
-int sharedSegments() {
-  std::ifstream in("/proc/sysvipc/shm");
-  int lines = -1;  // the heading
-  for (std::string line; std::getline(in, line);) ++lines;
-  return lines;
 }
 
 // A victim makes an arena, maps it again, allocates and frees until it is killed; the survivor maps it, too.
@@ -194,15 +189,15 @@ TEST(Processes, ThatAreKilledLeaveNothingBehind) {
       EXPECT_EQ(mount("tutti", "/dev/shm", "tmpfs", 0, "size=1m"), 0);
     }
     const std::set<std::string> files = namesIn("/dev/shm");
-    const int segments = sharedSegments();
+    const int segments = linesWith(kSegments, "");
     const int mapped = arenasMapped();
-    const auto descriptors = openFiles();
+    const auto descriptors = openDescriptors();
     std::minstd_rand random(1);
     for (int i = 0; i < 50; ++i) killOne(std::chrono::microseconds(random() % 8000));
     EXPECT_EQ(namesIn("/dev/shm"), files);
-    EXPECT_EQ(sharedSegments(), segments);
+    EXPECT_EQ(linesWith(kSegments, ""), segments);
     EXPECT_EQ(arenasMapped(), mapped);
-    EXPECT_EQ(openFiles(), descriptors);
+    EXPECT_EQ(openDescriptors(), descriptors);
   });
   EXPECT_EQ(apart.wait(), 0);
 }
