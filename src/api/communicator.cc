@@ -144,7 +144,7 @@ Status Communicator::prepare(const CollectiveCall& call) {
 // the call, does not.
 Status Communicator::endFailed() {
   const Status& outcome = execution_.outcome();
-  if (outcome.code() != Code::internalError) return outcome;
+  if (outcome.code() != Code::internalError && outcome.code() != Code::systemError) return outcome;
   try {
     group_->rollCall.breakWith(
         Status(outcome.code(), fmt::format("communicator {}, rank {}, {}: {}", label(), rank_,

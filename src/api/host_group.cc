@@ -23,8 +23,7 @@ std::size_t HostGroup::stateBytesFor(int nranks) {
 
 HostGroup::HostGroup(int nranks, std::string label, const Settings& settings,
                      std::vector<GroupProcess> processes, int own, Arena& arena, std::uint64_t stateAt)
-    : RankGroup(nranks, std::move(label), settings, processes[0].memory.data() + stateAt,
-                static_cast<std::uint32_t>(own)),
+    : RankGroup(nranks, std::move(label), settings, processes[0].memory.data() + stateAt),
       processes_(std::move(processes)),
       own_(own),
       arena_(arena),
@@ -84,7 +83,7 @@ void HostGroup::miss(int rank, const Status& why) noexcept {
 }
 
 // In the process of rank 0 the state stays taken: there is nobody to see that all have forgotten it.
-void HostGroup::miss(std::byte* state, int nranks, int, int rank, const Status& why) noexcept {
+void HostGroup::miss(std::byte* state, int nranks, int rank, const Status& why) noexcept {
   RollCall rollCall(SharedRanks(state, nranks), {});
   rollCall.breakWith(why);
   rollCall.board(rank).leave();

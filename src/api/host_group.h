@@ -45,7 +45,7 @@ class HostGroup : public RankGroup, public std::enable_shared_from_this<HostGrou
   // For a rank of this process that all others believe to be there, and that could not be made: breaks the
   // communicator, and the rank is gone. Static: where there is no group in this process, for want of memory.
   void miss(int rank, const Status& why) noexcept;
-  static void miss(std::byte* state, int nranks, int, int rank, const Status& why) noexcept;
+  static void miss(std::byte* state, int nranks, int rank, const Status& why) noexcept;
 
   // The node of a list that holds the group when it is buried, made in time.
   std::list<std::shared_ptr<HostGroup>>& grave() { return grave_; }

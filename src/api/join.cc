@@ -127,7 +127,7 @@ class Joining {
     if (group != nullptr)
       group->miss(rank_, why);
     else
-      HostGroup::miss(state(), nranks_, own(), rank_, why);
+      HostGroup::miss(state(), nranks_, rank_, why);
     return why;
   }
 

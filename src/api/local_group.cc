@@ -4,7 +4,7 @@
 namespace tutti {
 
 LocalGroup::LocalGroup(int nranks, std::string label, const Settings& settings, PageMemory memory)
-    : RankGroup(nranks, std::move(label), settings, memory.data(), 0),
+    : RankGroup(nranks, std::move(label), settings, memory.data()),
       memory_(std::move(memory)),
       hub_(std::make_shared<InProcessHub>(linkOptions)) {}
 

@@ -21,8 +21,7 @@ LinkOptions linkOptionsFor(int nranks) {
 
 }  // namespace
 
-RankGroup::RankGroup(int nranksGiven, std::string text, const Settings& given, std::byte* memory,
-                     std::uint32_t)
+RankGroup::RankGroup(int nranksGiven, std::string text, const Settings& given, std::byte* memory)
     : nranks(nranksGiven),
       label(std::move(text)),
       settings(given),

@@ -51,7 +51,7 @@ class RankGroup {
 
  protected:
   // `memory`: of SharedRanks; it outlives the object.
-  RankGroup(int nranks, std::string label, const Settings& settings, std::byte* memory, std::uint32_t);
+  RankGroup(int nranks, std::string label, const Settings& settings, std::byte* memory);
 };
 
 }  // namespace tutti

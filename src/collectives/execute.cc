@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <new>
 #include <utility>
 
 namespace tutti {
@@ -148,8 +149,17 @@ bool Execution::isWithin(const WindowOffer& offer, int rank) const {
          fits(offer.output, outputBytesOf(call, rank, nranks_));
 }
 
-// All ranks see the same offers, hence go the same way.
 void Execution::endExchange() {
+  try {
+    actOnOffers();
+  } catch (const std::bad_alloc&) {
+    outcome_ = Status::outOfMemory();
+    phase_ = Phase::done;
+  }
+}
+
+// All ranks see the same offers, hence go the same way.
+void Execution::actOnOffers() {
   bool all = true;
   for (int rank = 0; rank < nranks_; ++rank) {
     const WindowOffer& offer = offers_[static_cast<std::size_t>(rank)];

@@ -78,8 +78,9 @@ class Execution {
   // A message of another call was met since the last prepare().
   bool isSuspicious() const { return context_.suspicious; }
 
-  // How the call ended. A failure when the exchange showed that a forced algorithm cannot serve it, on all ranks; an
-  // internal error when a peer offered what is no memory of its own, on this rank, which has to tell the others.
+  // How the call ended. A failure when the exchange showed that a forced algorithm cannot serve it, on all ranks; on this
+  // rank alone, which has to tell the others, an internal error when a peer offered what is no memory of its own, and a
+  // system error when memory ran out.
   const Status& outcome() const { return outcome_; }
 
   // Of the last call that was started.
@@ -139,6 +140,7 @@ class Execution {
   void ringPeers() const noexcept;
   void begin(Plan& plan, const CallArguments& arguments);
   void endExchange();
+  void actOnOffers();
   bool isWithin(const WindowOffer& offer, int rank) const;
   std::uintptr_t windowBase(int rank) const {
     return windows_.empty()
