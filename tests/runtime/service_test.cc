@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -127,9 +128,14 @@ TEST_F(ServiceTest, SleepsWhenThereIsNothingToDo) {
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
   };
-  const double before = used();
-  std::this_thread::sleep_for(1s);
-  EXPECT_LT(used() - before, 0.01);
+  // A busy machine makes some seconds dearer, a thread that does not sleep all of them.
+  double least = 1;
+  for (int second = 0; second < 10 && least >= 0.01; ++second) {
+    const double before = used();
+    std::this_thread::sleep_for(1s);
+    least = std::min(least, used() - before);
+  }
+  EXPECT_LT(least, 0.01);
 }
 
 }  // namespace
