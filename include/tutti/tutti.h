@@ -338,7 +338,7 @@ typedef struct tuttiPlan {
   int rounds;         /* passes of the schedule over the data */
   uint64_t steps;     /* steps that this rank fired */
   uint64_t messages;  /* messages that this rank sent, empty ones included */
-  /* Payload bytes that this rank sent, by kind of link. */
+  /* Payload bytes that this rank sent, or had to send if the call failed, by kind of link. */
   uint64_t inProcessBytes; /* to ranks of this process */
   uint64_t directBytes;    /* to processes of this host, or of this GPU node */
   uint64_t relayedBytes;   /* through the network */

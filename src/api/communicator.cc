@@ -1,5 +1,5 @@
-// The main path of a call: run() -> Execution (collectives/execute.cc) -> advance (kernels/advance-inl.h) ->
-// kernel.
+// The slow sides of a call, and what is asked besides. The main path is in communicator.h: run() -> Execution
+// (collectives/execute.h) -> ShortCall, or advance (kernels/advance-inl.h) -> kernel.
 #include "api/communicator.h"
 
 #include <fmt/format.h>
@@ -68,7 +68,6 @@ Status Communicator::mayNotCall() {
   if (isBroken()) return broken();
   return Status(Code::invalidUsage,
                 "the communicator was finalized; the only thing left to do is tuttiCommDestroy");
-  return Status();
 }
 
 Status Communicator::admits(const CallRequest& request) const {
@@ -89,21 +88,6 @@ bool Communicator::isRegistered(const CollectiveCall& call) const {
          covered(call.output, outputBytesOf(call.descriptor, rank_, nranks()));
 }
 
-Status Communicator::begin(const CallRequest& request) {
-  return beginHere(request);
-}
-
-Status Communicator::beginHere(const CallRequest& request) {
-  const CollectiveCall call{{request.collective, request.type, request.operation, request.root,
-                             registrationCalls_.load(std::memory_order_relaxed), request.count, sequence_},
-                            request.send,
-                            request.recv};
-  if (call.descriptor.registrations != 0 || !execution_.isPrepared(call.descriptor)) [[unlikely]]
-    return beginWithCare(call);
-  start(call);
-  return Status();
-}
-
 Status Communicator::beginWithCare(CollectiveCall call) {
   if (call.descriptor.registrations != 0) {
     const CallDescriptor& facts = call.descriptor;
@@ -116,13 +100,6 @@ Status Communicator::beginWithCare(CollectiveCall call) {
   return Status();
 }
 
-void Communicator::start(const CollectiveCall& call) {
-  ++sequence_;
-  board_.announce(call.descriptor);
-  watch_.begin();
-  execution_.start(call);
-}
-
 // A refusal is the same on every rank; running out of memory is this rank's alone, and the others must hear
 // of it.
 Status Communicator::prepare(const CollectiveCall& call) {
@@ -131,9 +108,8 @@ Status Communicator::prepare(const CollectiveCall& call) {
     Status status = execution_.prepare(call);
     if (status.isOk() || status.code() == Code::invalidArgument || status.code() == Code::notSupported)
       return status;
-    group_->rollCall.breakWith(
-        Status(status.code(), fmt::format("communicator {}, rank {}, {}: {}", label(), rank_,
-                                          describe(call.descriptor), status.message())));
+    group_->rollCall.breakWith(Status(
+        status.code(), fmt::format("rank {}, {}: {}", rank_, describe(call.descriptor), status.message())));
   } catch (const std::bad_alloc&) {
     breakOutOfMemory();
   }
@@ -146,9 +122,9 @@ Status Communicator::endFailed() {
   const Status& outcome = execution_.outcome();
   if (outcome.code() != Code::internalError && outcome.code() != Code::systemError) return outcome;
   try {
-    group_->rollCall.breakWith(
-        Status(outcome.code(), fmt::format("communicator {}, rank {}, {}: {}", label(), rank_,
-                                           describe(execution_.call().descriptor), outcome.message())));
+    group_->rollCall.breakWith(Status(
+        outcome.code(),
+        fmt::format("rank {}, {}: {}", rank_, describe(execution_.call().descriptor), outcome.message())));
   } catch (const std::bad_alloc&) {
     breakOutOfMemory();
   }
@@ -165,9 +141,7 @@ void Communicator::awaitWindows() noexcept {
   leftWindows_.reset();
 }
 
-Status Communicator::run(const CallRequest& request) {
-  TUTTI_TRY(mayCall());
-  TUTTI_TRY(beginHere(request));
+Status Communicator::complete() {
   const FloatEnvironment environment;
   for (;;) {
     if (execution_.poll()) {
@@ -238,30 +212,30 @@ Status Communicator::lastPlan(tuttiPlan_t& plan) const {
   write(plan.reason, sizeof(plan.reason), choice.reason);
   plan.channels = choice.channels;
   plan.rounds = static_cast<int>(execution_.cut().rounds);
-  plan.steps = plan.messages = plan.inProcessBytes = 0;
-  for (const LaneState& lane : execution_.plan()->lanes()) {
-    plan.steps += lane.stepsFired;
-    plan.messages += lane.messagesSent;
-    plan.inProcessBytes += lane.bytesSent;
-  }
+  const CallCounts counts = execution_.counts();
+  plan.steps = counts.steps;
+  plan.messages = counts.messages;
+  plan.inProcessBytes = execution_.bytesSentTo([this](int peer) { return group_->isInThisProcess(peer); });
   plan.directBytes = execution_.bytesSentTo([this](int peer) { return !group_->isInThisProcess(peer); });
-  plan.inProcessBytes -= plan.directBytes;
   plan.relayedBytes = 0;
   plan.windowBytes = execution_.windowBytes();
   return Status();
 }
 
-void Communicator::abort() {
+void Communicator::abort() noexcept {
   aborted_.store(true, std::memory_order_relaxed);
-  group_->rollCall.breakWith(Status(
-      Code::remoteError, fmt::format("communicator {}: rank {} called tuttiCommAbort", label(), rank_)));
+  try {
+    group_->rollCall.breakWith(
+        Status(Code::remoteError, fmt::format("rank {} called tuttiCommAbort", rank_)));
+  } catch (const std::bad_alloc&) {
+    breakOutOfMemory();
+  }
 }
 
 void Communicator::giveUp(const Status& why) noexcept {
   try {
-    group_->rollCall.breakWith(
-        Status(Code::remoteError, fmt::format("communicator {}: rank {} has no communicator after all: {}",
-                                              label(), rank_, why.message())));
+    group_->rollCall.breakWith(Status(
+        Code::remoteError, fmt::format("rank {} has no communicator after all: {}", rank_, why.message())));
   } catch (const std::bad_alloc&) {
     breakOutOfMemory();
   }

@@ -52,12 +52,26 @@ class alignas(kApart) Communicator {
   // Refuses what no rank could serve, without a trace.
   Status admits(const CallRequest& request) const;
 
-  // Runs one call to its end.
-  Status run(const CallRequest& request);
+  // Runs one call to its end. Inlined, like all that it consists of but complete(), because a short call is little more
+  // than what calling is.
+  [[gnu::always_inline]] Status run(const CallRequest& request) {
+    TUTTI_TRY(mayCall());
+    TUTTI_TRY(begin(request));
+    return complete();
+  }
 
   // The same in parts, for groups: begin() announces the call, end() tells how it ended. If it has failed, its buffers
   // are the caller's once awaitWindows() has returned: when a group has no other calls left to poll.
-  Status begin(const CallRequest& request);
+  [[gnu::always_inline]] Status begin(const CallRequest& request) {
+    const CollectiveCall call{{request.collective, request.type, request.operation, request.root,
+                               registrationCalls_.load(std::memory_order_relaxed), request.count, sequence_},
+                              request.send,
+                              request.recv};
+    if (call.descriptor.registrations != 0 || !execution_.isPrepared(call.descriptor)) [[unlikely]]
+      return beginWithCare(call);
+    start(call);
+    return Status();
+  }
   Execution& execution() { return execution_; }
   void progressed() { watch_.progressed(); }
   Waiting idle() noexcept {
@@ -81,7 +95,7 @@ class alignas(kApart) Communicator {
   Status lastPlan(tuttiPlan_t& plan) const;
 
   // Any thread.
-  void abort();
+  void abort() noexcept;
   // Its handle cannot be given out, or not with others that it belongs to: the others are told why.
   void giveUp(const Status& why) noexcept;
   void breakOutOfMemory() noexcept { group_->rollCall.breakOutOfMemory(); }
@@ -96,9 +110,14 @@ class alignas(kApart) Communicator {
     std::uint64_t number;  // the handle
   };
 
-  [[gnu::always_inline]] inline Status beginHere(const CallRequest& request);
   Status beginWithCare(CollectiveCall call);
-  [[gnu::always_inline]] inline void start(const CollectiveCall& call);
+  [[gnu::always_inline]] void start(const CollectiveCall& call) {
+    ++sequence_;
+    board_.announce(call.descriptor);
+    watch_.begin();
+    execution_.start(call);
+  }
+  Status complete();
   Waiting waitingNow() noexcept;
   Status mayNotCall();
   Status finish(bool completed) {

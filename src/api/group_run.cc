@@ -35,21 +35,21 @@ struct Failure {
 
 class Run {
  public:
-  Run(std::vector<Queue>& queues, Failure& first) : queues_(queues), first_(first) {}
+  // Makes room: once calls have begun, nothing may fail.
+  Run(std::vector<Queue>& queues, Failure& first) : queues_(queues), first_(first) {
+    live_.reserve(queues.size());
+    indices_.reserve(queues.size());
+    idle_.reserve(queues.size());
+  }
 
   void complete() {
     const FloatEnvironment environment;
-    // Room first: once calls have begun, nothing may fail.
-    std::vector<Execution*> live;
-    live.reserve(queues_.size());
-    indices_.reserve(queues_.size());
-    idle_.reserve(queues_.size());
     for (std::size_t i = 0; i < queues_.size(); ++i) {
       if (!beginNext(i)) continue;
-      live.push_back(&queues_[i].communicator->execution());
+      live_.push_back(&queues_[i].communicator->execution());
       indices_.push_back(i);
     }
-    tutti::complete(std::span<Execution*>(live), *this);
+    tutti::complete(std::span<Execution*>(live_), *this);
     for (const Queue& queue : queues_) queue.communicator->awaitWindows();
   }
 
@@ -82,7 +82,9 @@ class Run {
   bool beginNext(std::size_t i) {
     Queue& queue = queues_[i];
     while (queue.next < queue.requests.size()) {
-      Status status = queue.communicator->begin(*queue.requests[queue.next++]);
+      const CallRequest& request = *queue.requests[queue.next++];
+      Status status = queue.communicator->mayCall();
+      if (status.isOk()) status = queue.communicator->begin(request);
       if (status.isOk()) return true;
       first_.note(*queue.communicator, std::move(status));
       if (queue.communicator->isBroken()) return false;
@@ -91,6 +93,7 @@ class Run {
   }
 
   std::vector<Queue>& queues_;
+  std::vector<Execution*> live_;
   std::vector<std::size_t> indices_;  // of live executions among the queues
   std::vector<Watch*> idle_;          // those that were idle in this turn
   Waiting waiting_;                   // what all of them allow
@@ -170,8 +173,9 @@ tuttiResult_t runGroup(const char* function, const std::vector<NotedCall>& calls
   if (const tuttiResult_t result = enterAll(function, queues, entered); result != tuttiSuccess) return result;
   Failure first;
   removeBroken(queues, first);
+  Run run(queues, first);
   try {
-    Run(queues, first).complete();
+    run.complete();
   } catch (const std::bad_alloc&) {  // calls may have begun: the other ranks must hear of it
     for (const Queue& queue : queues) queue.communicator->breakOutOfMemory();
     for (const Queue& queue : queues) {

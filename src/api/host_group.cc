@@ -84,7 +84,7 @@ void HostGroup::miss(int rank, const Status& why) noexcept {
 
 // In the process of rank 0 the state stays taken: there is nobody to see that all have forgotten it.
 void HostGroup::miss(std::byte* state, int nranks, int rank, const Status& why) noexcept {
-  RollCall rollCall(SharedRanks(state, nranks), {});
+  RollCall rollCall(SharedRanks(state, nranks));
   rollCall.breakWith(why);
   rollCall.board(rank).leave();
   LinkDirectory directory(state + ranksBytes(nranks), nranks);
@@ -112,11 +112,10 @@ void HostGroup::processEnded(std::size_t process) {
     try {
       rollCall.breakWith(Status(
           Code::remoteError,
-          fmt::format("communicator {}: {} gone: process {} of this host has ended without "
+          fmt::format("{} gone: process {} of this host has ended without "
                       "tuttiCommDestroy (it crashed, was killed, or left main). Make a new communicator "
                       "without it",
-                      label, rankList(ended.ranks) + (ended.ranks.size() == 1 ? " is" : " are"),
-                      ended.name)));
+                      rankList(ended.ranks) + (ended.ranks.size() == 1 ? " is" : " are"), ended.name)));
     } catch (const std::bad_alloc&) {
       rollCall.breakOutOfMemory();
     }

@@ -232,8 +232,9 @@ Status checkMeetings() {
   const std::size_t most =
       std::clamp<std::size_t>(files.rlim_cur / 2 / RendezvousHost::kDescriptors, 1, kMost);
   Process& process = Process::get();
+  process.endMeetings(&RendezvousHost::isOver);
   if (process.meetings() < most) return Status();
-  process.endFailedMeetings();
+  process.endMeetings(&RendezvousHost::hasFailed);
   if (process.meetings() < most) return Status();
   return Status(
       Code::systemError,

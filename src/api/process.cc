@@ -86,13 +86,18 @@ Result<Service*> Process::service() {
 
 std::size_t Process::meetings() {
   const std::lock_guard lock(mutex_);
-  std::erase_if(shared_->hosts, [](const auto& known) { return known.second->isOver(); });
   return shared_->hosts.size();
 }
 
-void Process::endFailedMeetings() {
+void Process::endMeetings(bool (RendezvousHost::*which)() const) {
+  std::vector<std::unique_ptr<RendezvousHost>>
+      ended;  // behind the lock, because each takes a few milliseconds
   const std::lock_guard lock(mutex_);
-  std::erase_if(shared_->hosts, [](const auto& known) { return known.second->hasFailed(); });
+  ended.reserve(shared_->hosts.size());
+  for (auto& [job, host] : shared_->hosts) {
+    if ((*host.*which)()) ended.push_back(std::move(host));
+  }
+  std::erase_if(shared_->hosts, [](const auto& known) { return known.second == nullptr; });
 }
 
 void Process::keep(const std::string& job, std::unique_ptr<RendezvousHost> host) {

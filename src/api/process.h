@@ -50,7 +50,8 @@ class Process {
 
   // How many meetings go on in this process, or are kept to tell late ranks why they failed.
   std::size_t meetings();
-  void endFailedMeetings();
+  // Ends those of which `which` is true.
+  void endMeetings(bool (RendezvousHost::*which)() const);
   // Serves the ranks of the job until they have met.
   void keep(const std::string& job, std::unique_ptr<RendezvousHost> host);
   // Returns once all ranks of the job have been told how their meeting has ended, if they met in this process; at the

@@ -28,7 +28,7 @@ RankGroup::RankGroup(int nranksGiven, std::string text, const Settings& given, s
       linkOptions(linkOptionsFor(nranks)),
       streamFrom(streamingThreshold(Process::get().machine())),
       ranks(memory, nranks),
-      rollCall(ranks, label),
+      rollCall(ranks),
       cores(ranks.cores(), nranks) {}
 
 // Each of them ends the piece that it works on (a megabyte at most), sees the poison word and keeps out. One that

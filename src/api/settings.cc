@@ -55,7 +55,7 @@ class Reader {
     return Status(Code::invalidArgument, fmt::format("{} is '{}'; wanted: {}", field, value, wanted));
   }
   static Status notBuilt(std::string_view what) {
-    return Status(Code::notSupported, fmt::format("{} is not built yet", what));
+    return Status(Code::notSupported, fmt::format("{} is not built yet: leave it unset", what));
   }
 
   const char* variable(const char* name) const {

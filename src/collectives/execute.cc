@@ -64,15 +64,15 @@ Result<Execution::Prepared*> Execution::prepared(const CollectiveCall& call, boo
   Prepared& entry = entryOf(key, call.descriptor.count);
   if (!entry.isOf(key, call.descriptor.count)) {
     if (&entry == last_) {
-      replaced_ = entry;
+      replaced_ = std::move(entry);
       last_ = &replaced_;
     }
-    if (Status status = fill(entry, call, windows); !status.isOk()) {
-      entry.plan = nullptr;
-      return status;
-    }
-    entry.key = key;
-    entry.count = call.descriptor.count;
+    entry = Prepared();
+    Prepared made;
+    TUTTI_TRY(fill(made, call, windows));
+    made.key = key;
+    made.count = call.descriptor.count;
+    entry = std::move(made);
   }
   return &entry;
 }
@@ -219,6 +219,18 @@ bool Execution::pollLanes() {
   else
     phase_ = Phase::done;
   return true;
+}
+
+CallCounts Execution::counts() const {
+  if (plan() == nullptr) return {};
+  if (last_->brief != nullptr) return last_->brief->counts();
+  CallCounts counts;
+  for (const LaneState& lane : plan()->lanes()) {
+    counts.steps += lane.stepsFired;
+    counts.messages += lane.messagesSent;
+    counts.bytes += lane.bytesSent;
+  }
+  return counts;
 }
 
 std::uint64_t Execution::bytesSentTo(const std::function<bool(int peer)>& counts) const {

@@ -75,7 +75,7 @@ class Execution {
   }
   bool isDone() const { return phase_ == Phase::done; }
 
-  // A message of another call was met since the last prepare().
+  // A message of another call was met since the last start().
   bool isSuspicious() const { return context_.suspicious; }
 
   // How the call ended. A failure when the exchange showed that a forced algorithm cannot serve it, on all ranks; on this
@@ -89,7 +89,9 @@ class Execution {
   const Plan* plan() const { return last_->plan; }
   const Choice& choice() const { return last_->choice; }
   const Cut& cut() const { return last_->arguments.cut; }
-  std::uint64_t bytesSentTo(const std::function<bool(int peer)>& counts) const;  // in messages
+  CallCounts counts() const;
+  // In messages by the whole call.
+  std::uint64_t bytesSentTo(const std::function<bool(int peer)>& counts) const;
   std::uint64_t windowBytes() const;  // read from and written to peers' memory by this rank
 
  private:
@@ -104,8 +106,8 @@ class Execution {
     Plan* plan = nullptr;  // null: an empty entry
     std::uint64_t digest = 0;
     ReduceCopyFunction kernel = nullptr;
-    CallArguments arguments;           // buffers and tag are the last call's
-    std::shared_ptr<ShortCall> brief;  // if it is one
+    CallArguments arguments;           // without brief: buffers and tag are the last call's
+    std::unique_ptr<ShortCall> brief;  // what runs instead, if the call is short
 
     bool isOf(std::uint64_t otherKey, std::uint64_t otherCount) const {
       return key == otherKey && count == otherCount && plan != nullptr;

@@ -8,7 +8,7 @@
 
 namespace tutti {
 
-std::shared_ptr<ShortCall> ShortCall::make(Plan& plan, const CallArguments& call) {
+std::unique_ptr<ShortCall> ShortCall::make(Plan& plan, const CallArguments& call) {
   const FlatSchedule& flat = plan.flat();
   if (plan.format() != MailboxFormat::lines || flat.lanes.size() != 1 || flat.usesWindows) return nullptr;
   FitStorage fits(flat);
@@ -19,11 +19,10 @@ std::shared_ptr<ShortCall> ShortCall::make(Plan& plan, const CallArguments& call
   if (std::any_of(lane.fit.messageBytes, lane.fit.messageBytes + flat.stepEnds.size(),
                   [](std::uint64_t bytes) { return bytes > FlaggedLine::kPayload; }))
     return nullptr;
-  return std::shared_ptr<ShortCall>(new ShortCall(plan.lanes()[0], lane));
+  return std::unique_ptr<ShortCall>(new ShortCall(lane));
 }
 
-ShortCall::ShortCall(LaneState& counters, const LaneState& lane)
-    : counters_(counters), reduction_(lane.call->reduction) {
+ShortCall::ShortCall(const LaneState& lane) : reduction_(lane.call->reduction) {
   const std::span<const FlatStep> flat(lane.program->steps, lane.program->nsteps);
   // Steps point into the lists, which therefore must not move.
   std::size_t incoming = 0, outgoing = 0, sources = 0, destinations = 0;
@@ -57,9 +56,7 @@ void ShortCall::addStep(const LaneState& lane, const FlatStep& flat, std::uint64
   for (; e < flat.firstEnd + flat.nincoming; ++e) incoming_.push_back({endOf(e), &unread_, bytesOf(e)});
   for (; e < flat.firstEnd + flat.nincoming + flat.noutgoing; ++e) {
     outgoing_.push_back({endOf(e), bytesOf(e)});
-    bytesSent_ += bytesOf(e);
   }
-  messagesSent_ += flat.noutgoing;
   step.incomingEnd = step.incoming + flat.nincoming;
   step.outgoingEnd = step.outgoing + flat.noutgoing;
   if (elements == 0) return;
@@ -111,6 +108,15 @@ void ShortCall::addDestinations(const LaneState& lane, const FlatStep& flat, Ste
     else
       callersDestinations_.push_back({&destination, lane.fit.offsets[o]});
   }
+}
+
+CallCounts ShortCall::counts() const {
+  CallCounts counts;
+  for (const Step* step = steps_.data(); step != next_; ++step, ++counts.steps) {
+    for (const Outgoing* message = step->outgoing; message != step->outgoingEnd; ++message, ++counts.messages)
+      counts.bytes += message->bytes;
+  }
+  return counts;
 }
 
 }  // namespace tutti

@@ -13,10 +13,17 @@
 
 namespace tutti {
 
+// What a call has done so far, and has sent in messages.
+struct CallCounts {
+  std::uint64_t steps = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+};
+
 class ShortCall {
  public:
   // Null if the call is none of these. `plan` outlives it; of `call`, only what follows from shared facts counts.
-  static std::shared_ptr<ShortCall> make(Plan& plan, const CallArguments& call);
+  static std::unique_ptr<ShortCall> make(Plan& plan, const CallArguments& call);
 
   ShortCall(const ShortCall&) = delete;
 
@@ -51,11 +58,11 @@ class ShortCall {
         countMessage(*message->end, message->bytes);
       fired = true;
     }
-    counters_.stepsFired = steps_.size();
-    counters_.messagesSent = messagesSent_;
-    counters_.bytesSent = bytesSent_;
     return true;
   }
+
+  // Since begin().
+  CallCounts counts() const;
 
  private:
   struct Incoming {
@@ -91,13 +98,11 @@ class ShortCall {
     std::uint64_t offset;
   };
 
-  // `lane`: with the fit of the call. `counters`: of the plan, which tell what the last call has done.
-  ShortCall(LaneState& counters, const LaneState& lane);
+  explicit ShortCall(const LaneState& lane);  // with the fit of the call
   void addStep(const LaneState& lane, const FlatStep& flat, std::uint64_t elements);
   void addSources(const LaneState& lane, const FlatStep& flat, Step& step);
   void addDestinations(const LaneState& lane, const FlatStep& flat, Step& step);
 
-  LaneState& counters_;
   const Reduction reduction_;
   std::vector<Step> steps_;
   std::vector<Incoming> incoming_;
@@ -106,9 +111,7 @@ class ShortCall {
   std::vector<Destination> destinations_;
   std::vector<CallersSource> callersSources_;
   std::vector<CallersDestination> callersDestinations_;
-  Source unread_;  // of messages without data
-  std::uint64_t messagesSent_ = 0;
-  std::uint64_t bytesSent_ = 0;
+  Source unread_{};  // of messages without data
 
   // Of the call in progress.
   std::uint32_t tag_ = 0;

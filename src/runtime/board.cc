@@ -22,18 +22,17 @@ bool Board::hasLeft() const {
 
 std::optional<CallDescriptor> Board::read(std::uint64_t sequence) const {
   const Line& line = lines_[sequence % kLines];
-  // A line is odd for a few stores; one that stays odd belongs to a rank that died or stands still while
-  // writing it, and says nothing.
+  // A line is being written for a few stores; one that stays so belongs to a rank that died or stands still in them, and
+  // says nothing.
   for (int tries = 0; tries < 1'000'000; ++tries) {
-    const std::uint64_t version = loadAcquire(&line.version);
-    if (version % 2 != 0) continue;
-    CallDescriptor call;
-    const std::uint64_t number = loadAcquire(&line.words[0]);
-    call.count = loadAcquire(&line.words[1]);
-    const std::uint64_t packed = loadAcquire(&line.words[2]);
-    call.registrations = static_cast<std::uint32_t>(loadAcquire(&line.words[3]));
-    if (loadAcquire(&line.version) != version) continue;
+    const std::uint64_t number = loadAcquire(&line.number);
+    if (number == kBeingWritten) continue;
     if (number != sequence + 1) return std::nullopt;
+    CallDescriptor call;
+    call.count = loadAcquire(&line.count);
+    const std::uint64_t packed = loadAcquire(&line.kind);
+    call.registrations = static_cast<std::uint32_t>(loadAcquire(&line.registrations));
+    if (loadAcquire(&line.number) != number) continue;
     // No rank writes such a line; a stray write of a broken process may.
     if ((packed & 0xff) >= kCollectives || (packed >> 8 & 0xff) >= kDataTypes ||
         (packed >> 16 & 0xff) >= kOperations)

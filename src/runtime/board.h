@@ -20,13 +20,11 @@ class alignas(kApart) Board {
   // By the rank that owns the board, one call after the other.
   void announce(const CallDescriptor& call) {
     Line& line = lines_[call.sequence % kLines];
-    const std::uint64_t version = loadRelaxed(&line.version);
-    storeRelaxed(&line.version, version + 1);
-    storeRelease(&line.words[0], call.sequence + 1);
-    storeRelease(&line.words[1], call.count);
-    storeRelease(&line.words[2], call.kind());
-    storeRelease(&line.words[3], call.registrations);
-    storeRelease(&line.version, version + 2);
+    storeRelaxed(&line.number, kBeingWritten);
+    storeRelease(&line.count, call.count);
+    storeRelease(&line.kind, call.kind());
+    storeRelease(&line.registrations, call.registrations);
+    storeRelease(&line.number, call.sequence + 1);
     storeRelease(&calls_, call.sequence + 1);
   }
 
@@ -46,10 +44,13 @@ class alignas(kApart) Board {
   std::optional<CallDescriptor> read(std::uint64_t sequence) const;
 
  private:
-  static constexpr int kWords = 7;
+  static constexpr std::uint64_t kBeingWritten = ~std::uint64_t{0};
   struct alignas(64) Line {
-    std::uint64_t version = 0;  // odd while the line is being written
-    std::uint64_t words[kWords] = {};
+    std::uint64_t number =
+        0;  // of the call, from 1; every call has its own, so that it is the seqlock's version too
+    std::uint64_t count = 0;
+    std::uint64_t kind = 0;
+    std::uint64_t registrations = 0;
   };
 
   std::array<Line, kLines> lines_;

@@ -94,19 +94,21 @@ RollCall::View RollCall::look(std::uint64_t sequence) const {
 
 std::uint64_t RollCall::firstDifference(std::uint64_t sequence) {
   const std::uint64_t oldest = sequence < Board::kLines ? 0 : sequence - Board::kLines + 1;
-  for (std::uint64_t number = std::max(oldest, agreed_.load(std::memory_order_relaxed)); number < sequence;
-       ++number) {
+  std::uint64_t number = std::max(oldest, agreed_.load(std::memory_order_relaxed));
+  if (number >= sequence) return sequence;
+  // Asked before any call is read: a rank that comes while they are may be seen in a later call and not in an earlier.
+  std::uint64_t madeByAll = sequence;
+  for (int rank = 0; rank < nranks(); ++rank) madeByAll = std::min(madeByAll, ranks_.board(rank).calls());
+  for (; number < sequence; ++number) {
     std::optional<CallDescriptor> first;
-    bool byAll = true;
     for (int rank = 0; rank < nranks(); ++rank) {
       const auto call = ranks_.board(rank).read(number);
-      byAll &= call.has_value();
       if (!call) continue;
       if (first && *first != *call) return number;
       first = call;
     }
     // Another rank may look at the same time and store a smaller number after this, which is as true.
-    if (byAll) agreed_.store(number + 1, std::memory_order_relaxed);
+    if (number < madeByAll) agreed_.store(number + 1, std::memory_order_relaxed);
   }
   return sequence;
 }
@@ -119,25 +121,22 @@ void RollCall::investigate(int rank, const CallDescriptor& call, bool suspicious
     breakForMismatch(view);
   } else if (!view.left.empty()) {
     breakWith(
-        Status(Code::remoteError,
-               fmt::format("communicator {}: {} cannot complete, because not all ranks will make it. {}. "
-                           "All ranks make all calls before they finalize or destroy",
-                           communicator_, describe(call), view.text())));
+        Status(Code::remoteError, fmt::format("{} cannot complete, because not all ranks will make it. {}. "
+                                              "All ranks make all calls before they finalize or destroy",
+                                              describe(call), view.text())));
   } else if (suspicious && view.allThere() && stalledFor >= kSuspicionAfter + kGrace) {
     breakWith(Status(
         Code::internalError,
-        fmt::format("communicator {}: rank {} met a message that does not belong to {}, although all "
+        fmt::format("rank {} met a message that does not belong to {}, although all "
                     "ranks made that call. Memory was overwritten, or this is a fault of tutti: report it",
-                    communicator_, rank, describe(call))));
+                    rank, describe(call))));
   }
 }
 
 void RollCall::breakForMismatch(const View& view) {
-  breakWith(
-      Status(Code::mismatch,
-             fmt::format("communicator {}: ranks made different calls where all must make the same. {}. "
-                         "Make the calls equal, then build a new communicator",
-                         communicator_, view.text())));
+  breakWith(Status(Code::mismatch, fmt::format("ranks made different calls where all must make the same. {}. "
+                                               "Make the calls equal, then build a new communicator",
+                                               view.text())));
 }
 
 void RollCall::compareLast(const CallDescriptor& last) {
@@ -155,11 +154,10 @@ void RollCall::giveUp(int rank, const CallDescriptor& call, std::chrono::millise
                     : view.behind.ranks().empty()
                         ? "All ranks made the call but the data stopped moving: a rank is frozen or very slow"
                         : "All ranks are in this call or an earlier one, but a rank is frozen or very slow";
-  breakWith(Status(
-      view.differ() ? Code::mismatch : Code::timeout,
-      fmt::format("communicator {}: {} did not complete within {} ms on rank {}. {}. Seen: {}. Find out "
-                  "why they did not come, or raise timeoutMs (TUTTI_TIMEOUT_MS)",
-                  communicator_, describe(call), deadline.count(), rank, who, view.text())));
+  breakWith(Status(view.differ() ? Code::mismatch : Code::timeout,
+                   fmt::format("{} did not complete within {} ms on rank {}. {}. Seen: {}. Find out "
+                               "why they did not come, or raise timeoutMs (TUTTI_TIMEOUT_MS)",
+                               describe(call), deadline.count(), rank, who, view.text())));
 }
 
 }  // namespace tutti

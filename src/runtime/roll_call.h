@@ -1,7 +1,6 @@
 // What the ranks of one communicator know of each other's calls, and the verdict when something is wrong.
 // Data messages can only raise a suspicion, because ranks that made different calls run different protocols;
-// the verdict comes from the boards, is reached once, and is the same text on every rank. In one process any
-// rank that is stuck may reach it; between processes the service thread does.
+// the verdict comes from the boards, is reached once, by any rank that is stuck, and is the same text on every rank.
 #pragma once
 
 #include <atomic>
@@ -22,8 +21,7 @@ class RollCall {
   using Clock = std::chrono::steady_clock;
 
   // The memory of `ranks` outlives the object.
-  RollCall(const SharedRanks& ranks, std::string communicator)
-      : ranks_(ranks), bells_(ranks.bells(joinProcessBarriers())), communicator_(std::move(communicator)) {}
+  explicit RollCall(const SharedRanks& ranks) : ranks_(ranks), bells_(ranks.bells(joinProcessBarriers())) {}
 
   int nranks() const { return ranks_.nranks(); }
   Board& board(int rank) { return ranks_.board(rank); }
@@ -70,9 +68,7 @@ class RollCall {
 
   const SharedRanks ranks_;
   const Bells bells_;
-  const std::string communicator_;
-  // All ranks have made the call before this one, and it is the same on all. So nobody is in an earlier one, and what
-  // boards remember of those has been compared.
+  // All ranks have made all calls before this one, and what the boards remember of them is the same.
   std::atomic<std::uint64_t> agreed_{0};
 };
 

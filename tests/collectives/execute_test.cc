@@ -214,15 +214,10 @@ TEST_P(EveryAlgorithm, MovesWhatTheCheckerComputes) {
             const Execution& execution = job.ranks[index]->execution;
             EXPECT_EQ(execution.cut().rounds, cut.rounds);
             EXPECT_EQ(execution.cut().roundElements, cut.roundElements);
-            std::uint64_t fired = 0, sent = 0, moved = 0;
-            for (const LaneState& lane : execution.plan()->lanes()) {
-              fired += lane.stepsFired;
-              sent += lane.messagesSent;
-              moved += lane.bytesSent;
-            }
-            EXPECT_EQ(fired, static_cast<std::uint64_t>(report.stepsFired[index])) << "rank " << rank;
-            EXPECT_EQ(sent, messages[index]) << "rank " << rank;
-            EXPECT_EQ(moved, bytes[index]) << "rank " << rank;
+            const CallCounts counts = execution.counts();
+            EXPECT_EQ(counts.steps, static_cast<std::uint64_t>(report.stepsFired[index])) << "rank " << rank;
+            EXPECT_EQ(counts.messages, messages[index]) << "rank " << rank;
+            EXPECT_EQ(counts.bytes, bytes[index]) << "rank " << rank;
             windowBytes += execution.windowBytes();
           }
           const std::uint64_t block = count * bytesOf(type);

@@ -28,8 +28,7 @@ class LocalRanks {
 
 class LocalRollCall : private LocalRanks, public RollCall {
  public:
-  LocalRollCall(int nranks, std::string communicator)
-      : LocalRanks(nranks), RollCall(LocalRanks::ranks(), std::move(communicator)) {}
+  explicit LocalRollCall(int nranks) : LocalRanks(nranks), RollCall(LocalRanks::ranks()) {}
 };
 
 }  // namespace tutti

@@ -59,7 +59,7 @@ const Cores* coresOf(bool enough) {
 class EitherWay : public testing::TestWithParam<bool> {};
 
 TEST_P(EitherWay, TheDeadlineEndsAWait) {
-  LocalRollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2);
   rollCall.board(0).announce(callOf(1));
   Watch watch(rollCall, 0, {coresOf(GetParam()), 200ms});
   watch.begin();
@@ -68,7 +68,7 @@ TEST_P(EitherWay, TheDeadlineEndsAWait) {
 }
 
 TEST_P(EitherWay, ProgressDoesNotPutTheDeadlineOff) {
-  LocalRollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2);
   rollCall.board(0).announce(callOf(1));
   Watch watch(rollCall, 0, {coresOf(GetParam()), 200ms});
   watch.begin();
@@ -82,7 +82,7 @@ TEST_P(EitherWay, ProgressDoesNotPutTheDeadlineOff) {
 }
 
 TEST_P(EitherWay, EachCallHasItsOwnDeadline) {
-  LocalRollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2);
   rollCall.board(0).announce(callOf(1));
   Watch watch(rollCall, 0, {coresOf(GetParam()), 10'000ms});
   for (int call = 0; call < 3; ++call) {
@@ -93,7 +93,7 @@ TEST_P(EitherWay, EachCallHasItsOwnDeadline) {
 }
 
 TEST_P(EitherWay, ThePoisonWordEndsAWait) {
-  LocalRollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2);
   rollCall.board(0).announce(callOf(1));
   Watch watch(rollCall, 0, {coresOf(GetParam()), 60'000ms});
   watch.begin();
@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(Spinning, EitherWay, testing::Bool(),
                          [](const auto& info) { return info.param ? "spins" : "yields"; });
 
 TEST(Watch, AStallIsInvestigated) {
-  LocalRollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2);
   rollCall.board(0).announce(callOf(1));
   rollCall.board(1).announce(callOf(2));
   Watch watch(rollCall, 0, {nullptr, 60'000ms});
@@ -122,7 +122,7 @@ TEST(Watch, AStallIsInvestigated) {
 }
 
 TEST(Watch, ASuspicionIsInvestigatedAtOnce) {
-  LocalRollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2);
   rollCall.board(0).announce(callOf(1));
   rollCall.board(1).announce(callOf(2));
   Watch watch(rollCall, 0, {nullptr, 60'000ms});
@@ -132,7 +132,7 @@ TEST(Watch, ASuspicionIsInvestigatedAtOnce) {
 }
 
 TEST(Watch, ProgressPutsTheInvestigationOff) {
-  LocalRollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2);
   rollCall.board(0).announce(callOf(1));
   rollCall.board(1).announce(callOf(2));
   Watch watch(rollCall, 0, {nullptr, 60'000ms});
@@ -146,7 +146,7 @@ TEST(Watch, ProgressPutsTheInvestigationOff) {
 
 // A long wait takes no core: it wakes up for what has to be looked after, and for nothing else.
 TEST(Watch, ALongWaitSleeps) {
-  LocalRollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2);
   rollCall.board(0).announce(callOf(1));
   Watch watch(rollCall, 0, {nullptr, 1000ms});
   watch.begin();
@@ -162,7 +162,7 @@ TEST(Watch, ALongWaitSleeps) {
 // Otherwise its peers would ring for it at each of their messages.
 TEST(Watch, WhoseWaitIsOverCountsAsNoSleeper) {
   if (!passProcessBarrier()) GTEST_SKIP() << "this system has no process barriers (membarrier)";
-  LocalRollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2);
   rollCall.board(0).announce(callOf(1));
   Watch watch(rollCall, 0, {nullptr, 60'000ms});
   const auto untilItIsGoingToSleep = [&] {
@@ -179,7 +179,7 @@ TEST(Watch, WhoseWaitIsOverCountsAsNoSleeper) {
 
 // A thread that waits for two, which have stalled at different turns, sleeps as one that waits for one of them.
 TEST(Watch, SeveralThatStallSleepTogether) {
-  LocalRollCall first(2, "#1"), second(2, "#2");
+  LocalRollCall first(2), second(2);
   for (LocalRollCall* rollCall : {&first, &second}) rollCall->board(0).announce(callOf(1));
   Watch one(first, 0, {coresOf(true), 60'000ms}), other(second, 0, {coresOf(true), 60'000ms});
   one.begin();
@@ -196,7 +196,7 @@ TEST(Watch, SeveralThatStallSleepTogether) {
 
 TEST(Watch, ABrokenCommunicatorWakesWhoSleeps) {
   if (!passProcessBarrier()) GTEST_SKIP() << "this system has no process barriers (membarrier)";
-  LocalRollCall rollCall(2, "#1");
+  LocalRollCall rollCall(2);
   rollCall.board(0).announce(callOf(1));
   Watch watch(rollCall, 0, {nullptr, 60'000ms});
   watch.begin();
