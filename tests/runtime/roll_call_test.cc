@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
@@ -133,6 +134,34 @@ TEST(RollCall, ADifferenceIsFoundAfterCallsThatWereCompared) {
   rollCall.investigate(0, allReduceOf(5, number + 1), true, 0s);
   ASSERT_EQ(rollCall.code(), Code::mismatch);
   EXPECT_TRUE(has(rollCall, "rank 2: broadcast of 9 f32, root 2 (call 192)")) << rollCall.cause().message();
+}
+
+// A rank that comes while the boards are read is seen in its second call and not in its first.
+TEST(RollCall, ADifferenceIsFoundThoughARankComesDuringALook) {
+  constexpr int kRanks = 64;
+  constexpr int kLast = kRanks - 1;
+  for (int round = 0; round < 2000; ++round) {
+    LocalRollCall rollCall(kRanks);
+    for (int rank = 0; rank < kLast; ++rank) {
+      for (std::uint64_t number = 0; number < 2; ++number)
+        rollCall.board(rank).announce(broadcastFrom(0, number));
+      rollCall.board(rank).announce(allReduceOf(5, 2));
+    }
+    std::atomic<int> turns{0};  // of either
+    std::thread comes([&] {
+      turns = 1;
+      while (turns != 2) std::this_thread::yield();
+      for (std::atomic<int> pause{round % 100 * 4}; pause > 0;) --pause;
+      rollCall.board(kLast).announce(broadcastFrom(kLast, 0));
+      rollCall.board(kLast).announce(broadcastFrom(0, 1));
+    });
+    while (turns != 1) std::this_thread::yield();
+    turns = 2;
+    rollCall.investigate(0, allReduceOf(5, 2), false, 0s);
+    comes.join();
+    rollCall.investigate(0, allReduceOf(5, 2), false, 0s);
+    ASSERT_EQ(rollCall.code(), Code::mismatch) << "round " << round;
+  }
 }
 
 TEST(RollCall, ARankThatLeftIsARemoteError) {
