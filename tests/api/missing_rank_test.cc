@@ -33,29 +33,35 @@ tuttiResult_t asyncErrorOf(tuttiComm_t comm) {
 
 class Missing : public testing::TestWithParam<int> {};
 
-TEST_P(Missing, IsNamedAtTheDeadline) {
-  const int nranks = GetParam();
-  for (const std::size_t count : {std::size_t{1}, std::size_t{200'000}}) {
-    const Communicators comms(nranks, configOf(400));
-    const int absent = nranks / 2;
-    const auto results =
-        onRanks(nranks, [&](int rank) { return rank == absent ? tuttiSuccess : addOne(comms[rank], count); });
-    const std::string text = tuttiGetLastError(comms[absent]);
-    EXPECT_TRUE(has(text, "Missing: rank " + std::to_string(absent) + ".")) << text;
-    EXPECT_TRUE(has(text, "within 400 ms")) << text;
-    EXPECT_TRUE(has(text, "all-reduce of " + std::to_string(count))) << text;
-    for (int rank = 0; rank < nranks; ++rank) {
-      if (rank != absent) {
-        EXPECT_EQ(results[static_cast<std::size_t>(rank)], tuttiTimeout);
-        EXPECT_EQ(addOne(comms[rank]), tuttiBroken);
-      }
-      EXPECT_EQ(asyncErrorOf(comms[rank]), tuttiTimeout);
-      EXPECT_EQ(tuttiGetLastError(comms[rank]), text);
+// True if it was seen; false if others were late as well, as on a busy machine.
+bool isNamedAtTheDeadline(int nranks, std::size_t count, int timeoutMs) {
+  const Communicators comms(nranks, configOf(timeoutMs));
+  const int absent = nranks / 2;
+  const auto results =
+      onRanks(nranks, [&](int rank) { return rank == absent ? tuttiSuccess : addOne(comms[rank], count); });
+  const std::string text = tuttiGetLastError(comms[absent]);
+  if (!has(text, "Missing: rank " + std::to_string(absent) + ".")) return false;
+  EXPECT_TRUE(has(text, "within " + std::to_string(timeoutMs) + " ms")) << text;
+  EXPECT_TRUE(has(text, "all-reduce of " + std::to_string(count))) << text;
+  for (int rank = 0; rank < nranks; ++rank) {
+    if (rank != absent) {
+      EXPECT_EQ(results[static_cast<std::size_t>(rank)], tuttiTimeout);
+      EXPECT_EQ(addOne(comms[rank]), tuttiBroken);
     }
-    EXPECT_EQ(addOne(comms[absent]), tuttiTimeout);  // its first call meets the first cause
-    EXPECT_EQ(addOne(comms[absent]), tuttiBroken);
-    EXPECT_EQ(tuttiCommFinalize(comms[absent]), tuttiBroken);
+    EXPECT_EQ(asyncErrorOf(comms[rank]), tuttiTimeout);
+    EXPECT_EQ(tuttiGetLastError(comms[rank]), text);
   }
+  EXPECT_EQ(addOne(comms[absent]), tuttiTimeout);  // its first call meets the first cause
+  EXPECT_EQ(addOne(comms[absent]), tuttiBroken);
+  EXPECT_EQ(tuttiCommFinalize(comms[absent]), tuttiBroken);
+  return true;
+}
+
+TEST_P(Missing, IsNamedAtTheDeadline) {
+  for (const std::size_t count : {std::size_t{1}, std::size_t{200'000}})
+    EXPECT_TRUE(isNamedAtTheDeadline(GetParam(), count, 400) ||
+                isNamedAtTheDeadline(GetParam(), count, 4'000) ||
+                isNamedAtTheDeadline(GetParam(), count, 15'000));
 }
 
 TEST_P(Missing, SeveralAreAllNamed) {
