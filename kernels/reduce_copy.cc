@@ -1,5 +1,6 @@
 #include "kernels/reduce_copy.h"
 
+#include <atomic>
 #include <cassert>
 
 #include "kernels/simd_targets.h"
@@ -33,10 +34,20 @@ constexpr Target kTargets[] = {
     {kReference, 0},
 };
 
+// Asking the processor takes microseconds on a virtual machine. Threads that ask at once hear the same; none waits for
+// another, which a forked child would not have.
+std::int64_t supportedTargets() {
+  static constinit std::atomic<std::int64_t> heard{0};
+  std::int64_t targets = heard.load(std::memory_order_relaxed);
+  if (targets == 0) {
+    targets = hwy::SupportedTargets();
+    heard.store(targets, std::memory_order_relaxed);
+  }
+  return targets;
+}
+
 bool isSupported(const Target& target) {
-  // Asking the processor takes microseconds on a virtual machine.
-  static const std::int64_t supported = hwy::SupportedTargets();
-  return target.bit == 0 || (supported & target.bit) != 0;
+  return target.bit == 0 || (supportedTargets() & target.bit) != 0;
 }
 
 void reduceCopyByReference(const Reduction& reduction, const Source* sources, int nsources,

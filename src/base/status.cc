@@ -16,8 +16,10 @@ Status Status::outOfMemory() noexcept {
 }
 
 namespace {
+// A fork in the middle of the making would leave the child waiting for its end.
 [[maybe_unused]] const Status kMadeAtLoad = Status::outOfMemory();
-}
+[[maybe_unused]] const std::string& kNoneMadeAtLoad = Status().message();
+}  // namespace
 
 Status::Status(Code code, std::string message)
     : failure_(code == Code::ok ? nullptr : new Failure{code, std::move(message)}) {}
@@ -31,8 +33,8 @@ void Status::release() noexcept {
 }
 
 const std::string& Status::message() const {
-  static const std::string none;
-  return isOk() ? none : failure_->message;
+  static const std::string* const none = new std::string;
+  return isOk() ? *none : failure_->message;
 }
 
 const char* nameOf(Code code) {
