@@ -224,37 +224,41 @@ Status prepare(std::optional<Joining>& joining, const UniqueId& id, int nranks, 
   return joining->prepare();
 }
 
-// Ids that wait for their ranks leave the program half of its descriptors.
-Status checkMeetings() {
-  constexpr std::size_t kMost = 1024;  // each has a thread
-  rlimit files{};
-  getrlimit(RLIMIT_NOFILE, &files);
-  const std::size_t most =
-      std::clamp<std::size_t>(files.rlim_cur / 2 / RendezvousHost::kDescriptors, 1, kMost);
-  Process& process = Process::get();
-  process.endMeetings(&RendezvousHost::isOver);
-  if (process.meetings() < most) return Status();
-  process.endMeetings(&RendezvousHost::hasFailed);
-  if (process.meetings() < most) return Status();
+// Of unique ids that wait for their ranks: each has a thread.
+constexpr std::size_t kMostIds = 1024;
+
+Status tooManyIds(std::size_t most, rlim_t files) {
+  if (most == kMostIds)
+    return Status(Code::systemError,
+                  fmt::format("{} unique ids of this process wait for their ranks, the most "
+                              "that it may have. Let ranks join by them",
+                              most));
   return Status(
       Code::systemError,
       fmt::format("{} unique ids of this process wait for their ranks, the most that its limit on open "
                   "files of {} allows. Let ranks join by them, or raise the limit (ulimit -n; {} ids "
                   "at most)",
-                  most, files.rlim_cur, kMost));
+                  most, files, kMostIds));
 }
 
 }  // namespace
 
+// Ids that wait for their ranks leave the program half of its descriptors.
 Result<UniqueId> makeId(const Settings& settings) {
-  TUTTI_TRY(checkMeetings());
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  const std::size_t most =
+      std::clamp<std::size_t>(files.rlim_cur / 2 / RendezvousHost::kDescriptors, 1, kMostIds);
   auto id = UniqueId::make();
-  if (!id.isOk()) return id.status();
-  // The deadlines of the ranks are what counts.
-  auto host = RendezvousHost::start(id.value(), std::chrono::milliseconds::max(), settings.initTimeout);
-  if (!host.isOk()) return host.status();
-  Process::get().keep(id.value().job(), std::move(host).value());
-  return id;
+  if (!id.isOk()) return id;
+  Process& process = Process::get();
+  for (const auto ended : {&RendezvousHost::isOver, &RendezvousHost::hasFailed}) {
+    process.endMeetings(ended);
+    const auto served = process.serve(id.value(), most, settings.initTimeout);
+    if (!served.isOk()) return served.status();
+    if (served.value()) return id;
+  }
+  return tooManyIds(most, files.rlim_cur);
 }
 
 void decline(const UniqueId& id, int nranks, int rank, const Status& why, const Settings& settings) {

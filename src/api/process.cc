@@ -84,9 +84,14 @@ Result<Service*> Process::service() {
   return shared_->service.get();
 }
 
-std::size_t Process::meetings() {
+// The deadlines of the ranks are what counts.
+Result<bool> Process::serve(const UniqueId& id, std::size_t most, std::chrono::milliseconds toldLate) {
   const std::lock_guard lock(mutex_);
-  return shared_->hosts.size();
+  if (shared_->hosts.size() >= most) return false;
+  auto host = RendezvousHost::start(id, std::chrono::milliseconds::max(), toldLate);
+  if (!host.isOk()) return host.status();
+  shared_->hosts.emplace(id.job(), std::move(host).value());
+  return true;
 }
 
 void Process::endMeetings(bool (RendezvousHost::*which)() const) {
@@ -98,11 +103,6 @@ void Process::endMeetings(bool (RendezvousHost::*which)() const) {
     if ((*host.*which)()) ended.push_back(std::move(host));
   }
   std::erase_if(shared_->hosts, [](const auto& known) { return known.second == nullptr; });
-}
-
-void Process::keep(const std::string& job, std::unique_ptr<RendezvousHost> host) {
-  const std::lock_guard lock(mutex_);
-  shared_->hosts[job] = std::move(host);
 }
 
 void Process::awaitMeeting(const std::string& job, std::chrono::milliseconds deadline) {

@@ -48,12 +48,11 @@ class Process {
   // 16 random bytes that name this process to others; a failure is no memory of it.
   Result<std::string> token();
 
-  // How many meetings go on in this process, or are kept to tell late ranks why they failed.
-  std::size_t meetings();
-  // Ends those of which `which` is true.
+  // Serves the ranks of a new id until they have met, and late ones that are to hear why that failed. False: `most`
+  // ids are being served.
+  Result<bool> serve(const UniqueId& id, std::size_t most, std::chrono::milliseconds toldLate);
+  // Ends the meetings of which `which` is true.
   void endMeetings(bool (RendezvousHost::*which)() const);
-  // Serves the ranks of the job until they have met.
-  void keep(const std::string& job, std::unique_ptr<RendezvousHost> host);
   // Returns once all ranks of the job have been told how their meeting has ended, if they met in this process; at the
   // deadline at the latest. If the program ended before, those that come late would not hear why.
   void awaitMeeting(const std::string& job, std::chrono::milliseconds deadline);

@@ -245,6 +245,39 @@ TEST(Joining, IdsThatNobodyUsesLeaveTheProgramItsDescriptors) {
             "");
 }
 
+// Twenty, of which the child has one already.
+TEST(Joining, ThreadsThatMakeIdsAtOnceKeepToTheLimit) {
+  EXPECT_EQ(inAChild([]() -> std::string {
+              limitFiles(200);
+              int made = 0;
+              for (const int own : onRanks(8, [](int) {
+                     int count = 0;
+                     tuttiUniqueId id;
+                     while (tuttiGetUniqueId(&id) == tuttiSuccess) ++count;
+                     return count;
+                   }))
+                made += own;
+              return made == 19 ? "" : std::to_string(made) + " ids";
+            }),
+            "");
+}
+
+TEST(Joining, IdsHaveALimitOfTheirOwn) {
+  constexpr rlim_t kFiles = 10 * 1024;  // with which it comes first
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_max < kFiles) GTEST_SKIP() << "the limit on open files comes first";
+  EXPECT_EQ(inAChild([]() -> std::string {
+              limitFiles(kFiles);
+              tuttiUniqueId id;
+              while (tuttiGetUniqueId(&id) == tuttiSuccess) {
+              }
+              const std::string text = tuttiGetLastError(nullptr);
+              return has(text, "1024 unique ids of this process") && !has(text, "open files") ? "" : text;
+            }),
+            "");
+}
+
 // They are kept for ranks that come late, but not when an id needs the place.
 TEST(Joining, InitsThatFailNeverUseUpTheDescriptors) {
   EXPECT_EQ(inAChild([]() -> std::string {
