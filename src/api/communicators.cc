@@ -77,12 +77,25 @@ Status checkRank(const tuttiComm_t* comm, int nranks, int rank) {
   return Status();
 }
 
+Status noteOrJoin(NotedInit init) {
+  if (Group::isOpenHere()) {
+    Group::here().add(std::move(init));
+    return Status();
+  }
+  std::vector<std::unique_ptr<Communicator>> communicators(1);  // before others know of the rank
+  auto communicator = joinCommunicator(init.id, init.nranks, init.rank, init.settings);
+  if (!communicator.isOk()) return communicator.status();
+  communicators[0] = std::move(communicator).value();
+  return publish(std::move(communicators), std::span(&init.comm, 1));
+}
+
 // `idOf` gives the id. A rank with wrong arguments or settings, too, needs one: the others are to know at once.
 template <class IdOf>
 Status initRank(tuttiComm_t* comm, int nranks, int rank, const tuttiConfig_t* config, const IdOf& idOf) {
   Settings settings;
-  Status wrong = checkRank(comm, nranks, rank);
+  Status wrong;
   try {
+    wrong = checkRank(comm, nranks, rank);
     auto read = settingsOf(config);
     if (read.isOk())
       settings = std::move(read).value();
@@ -92,20 +105,14 @@ Status initRank(tuttiComm_t* comm, int nranks, int rank, const tuttiConfig_t* co
     wrong = Status::outOfMemory();
   }
   const auto id = idOf(settings);
-  if (!wrong.isOk()) {
-    if (id.isOk()) decline(id.value(), nranks, rank, wrong, settings);
-    return wrong;
+  if (!id.isOk()) return wrong.isOk() ? id.status() : wrong;
+  try {
+    if (wrong.isOk()) return noteOrJoin({comm, id.value(), nranks, rank, settings, Process::forks()});
+  } catch (const std::bad_alloc&) {
+    wrong = Status::outOfMemory();
   }
-  if (!id.isOk()) return id.status();
-  if (Group::isOpenHere()) {
-    Group::here().add({comm, id.value(), nranks, rank, settings, Process::forks()});
-    return Status();
-  }
-  auto communicator = joinCommunicator(id.value(), nranks, rank, settings);
-  if (!communicator.isOk()) return communicator.status();
-  std::vector<std::unique_ptr<Communicator>> communicators;
-  communicators.push_back(std::move(communicator).value());
-  return publish(std::move(communicators), std::span(&comm, 1));
+  decline(id.value(), nranks, rank, wrong, settings);
+  return wrong;
 }
 
 // The bytes of an id in memory of ours, for as long as they are needed.
@@ -155,15 +162,22 @@ Result<UniqueId> gatheredId(int nranks, int rank, const Settings& settings,
   if (nranks < 1 || nranks > kMostHostRanks)
     return Status(Code::invalidArgument, "no all-gather of so many");  // as checkRank has told better
   IdBytes own;
-  Result<UniqueId> made =
-      rank == 0 ? makeId(settings) : Result<UniqueId>(Status(Code::remoteError, "not made here"));
-  if (made.isOk()) made.value().write(own.bytes);
   std::vector<IdBytes> all(static_cast<std::size_t>(nranks));
+  Result<UniqueId> made = Status::outOfMemory();
+  try {
+    if (rank == 0) made = makeId(settings);
+  } catch (const std::bad_alloc&) {
+  }
+  if (made.isOk()) made.value().write(own.bytes);
   static_assert(sizeof(IdBytes) == UniqueId::kBytes);
   const tuttiResult_t result = allGather(context, own.bytes.data(), all.data(), sizeof(own));
   if (rank == 0 && !made.isOk()) return made;
   if (result != tuttiSuccess) {
-    const Status failure = failedGather(result);
+    Status failure = Status::outOfMemory();
+    try {
+      failure = failedGather(result);
+    } catch (const std::bad_alloc&) {
+    }
     if (made.isOk()) decline(made.value(), nranks, rank, failure, settings);  // others may have got it
     return failure;
   }

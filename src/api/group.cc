@@ -19,6 +19,14 @@ namespace {
 
 constexpr std::string_view kRefused = "nothing of the group was begun, because a call in it was refused";
 
+Status failureOf(Code code, std::string_view text) noexcept {
+  try {
+    return Status(code, std::string(text));
+  } catch (const std::bad_alloc&) {
+    return Status::outOfMemory();
+  }
+}
+
 }  // namespace
 
 // One of the process; its value is the thread's open group.
@@ -39,8 +47,7 @@ constinit thread_local Group* Group::here_ = nullptr;
 Status Group::open() {
   if (here_ == nullptr) {
     const Key& key = Key::get();
-    std::unique_ptr<Group> group(new (std::nothrow) Group);
-    if (group == nullptr) return Status::outOfMemory();
+    auto group = std::make_unique<Group>();
     const int error = key.error != 0 ? key.error : pthread_setspecific(key.word, group.get());
     if (error == ENOMEM) return Status::outOfMemory();
     if (error != 0)
@@ -72,11 +79,9 @@ tuttiResult_t Group::close(const char* function) {
   const std::unique_ptr<Group> group(std::exchange(here_, nullptr));
   if (group->refused_ != Code::ok) {
     const std::string_view text = group->refusal_.empty() ? kRefused : std::string_view(group->refusal_);
-    const tuttiResult_t told = guarded(function, [&] {
-      if (!group->inits_.empty()) declineInits(group->inits_, Status(group->refused_, std::string(text)));
-      return Status();
-    });
-    return told == tuttiSuccess ? fail(function, group->refused_, text) : told;
+    const NoCancellation guard;
+    if (!group->inits_.empty()) declineInits(group->inits_, failureOf(group->refused_, text));
+    return fail(function, group->refused_, text);
   }
   if (!group->inits_.empty()) {
     // First, because calls of the same group may be what another rank's init waits behind.

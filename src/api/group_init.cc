@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "api/join.h"
 #include "api/process.h"
@@ -50,19 +51,21 @@ Status start(std::vector<std::thread>& threads, const Body& body) noexcept {
   return Status::outOfMemory();
 }
 
-// As far as there is memory for it, while threads are at work that have to be joined.
-void declineAll(std::span<const NotedInit> inits, const Status& why) noexcept {
+// With the words of join().
+Status failureOf(const NotedInit& init, const Status& why) noexcept {
   try {
-    declineInits(inits, why);
+    return Status(why.code(), fmt::format("tuttiCommInitRank of rank {}: {}", init.rank, why.message()));
   } catch (const std::bad_alloc&) {
+    return Status::outOfMemory();
   }
 }
 
 }  // namespace
 
-void declineInits(std::span<const NotedInit> inits, const Status& why) {
+void declineInits(std::span<const NotedInit> inits, const Status& why) noexcept {
   for (const NotedInit& init : inits) {
-    if (init.forks == Process::forks()) tellDecline(init.id, init.nranks, init.rank, why, init.settings);
+    if (init.forks == Process::forks())
+      tellDecline(init.id, init.nranks, init.rank, why, init.settings.initTimeout);
   }
   const auto end = endOfHearing();
   for (const NotedInit& init : inits) {
@@ -70,34 +73,38 @@ void declineInits(std::span<const NotedInit> inits, const Status& why) {
   }
 }
 
-Status runInits(const std::vector<NotedInit>& inits) {
-  if (std::any_of(inits.begin(), inits.end(),
-                  [](const NotedInit& init) { return init.forks != Process::forks(); }))
-    return Status(Code::invalidUsage, "the group was begun before a fork: a child has no part in it");
-  // Each waits for the others, so each has a thread; those that cannot have one tell their peers.
-  std::vector<Joined> joined(inits.size());
+Status runInits(std::span<const NotedInit> inits) {
+  std::vector<Joined> joined;
   std::vector<std::thread> threads;
-  threads.reserve(inits.size());
   std::vector<std::unique_ptr<Communicator>> communicators;
-  communicators.reserve(inits.size());
   std::vector<tuttiComm_t*> places;
-  places.reserve(inits.size());
-  Status noThread;
-  for (std::size_t i = 1; i < inits.size(); ++i) {
-    noThread = start(threads, [&joined, &inits, i] { joined[i] = join(inits[i]); });
-    if (noThread.isOk()) continue;
-    declineAll(std::span(inits).subspan(i), noThread);
-    break;
+  Status failure;
+  try {
+    if (std::any_of(inits.begin(), inits.end(),
+                    [](const NotedInit& init) { return init.forks != Process::forks(); }))
+      failure = Status(Code::invalidUsage, "the group was begun before a fork: a child has no part in it");
+    joined.resize(inits.size());
+    threads.reserve(inits.size());
+    communicators.reserve(inits.size());
+    places.reserve(inits.size());
+  } catch (const std::bad_alloc&) {
+    failure = Status::outOfMemory();
+  }
+  if (!failure.isOk()) {
+    declineInits(inits, failure);
+    return failure;
+  }
+  // Each waits for the others, so each has a thread; those that cannot have one tell their peers.
+  for (std::size_t i = 1; failure.isOk() && i < inits.size(); ++i) {
+    failure = start(threads, [&joined, inits, i] { joined[i] = join(inits[i]); });
+    if (!failure.isOk()) declineInits(inits.subspan(i), failure);
   }
   if (!inits.empty()) joined[0] = join(inits[0]);
   for (std::thread& thread : threads) thread.join();
-  Status failure = noThread;
   for (std::size_t i = 0; i < inits.size(); ++i) {
     communicators.push_back(std::move(joined[i].communicator));
     places.push_back(inits[i].comm);
-    if (failure.isOk() && !joined[i].status.isOk())
-      failure = Status(joined[i].status.code(), fmt::format("tuttiCommInitRank of rank {}: {}", inits[i].rank,
-                                                            joined[i].status.message()));
+    if (failure.isOk() && !joined[i].status.isOk()) failure = failureOf(inits[i], joined[i].status);
   }
   if (failure.isOk()) return publish(std::move(communicators), places);
   giveUp(communicators, failure);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "api/settings.h"
 #include "runtime/rendezvous/unique_id.h"
@@ -21,9 +20,9 @@ struct NotedInit {
 };
 
 // Joins for all and writes the handles; all or none. Answers the first failure.
-Status runInits(const std::vector<NotedInit>& inits);
+Status runInits(std::span<const NotedInit> inits);
 
-// For a group that begins nothing: the peers of its ranks need not wait for them.
-void declineInits(std::span<const NotedInit> inits, const Status& why);
+// For a group that begins nothing: the peers of its ranks need not wait for them. As far as there is memory for it.
+void declineInits(std::span<const NotedInit> inits, const Status& why) noexcept;
 
 }  // namespace tutti

@@ -261,18 +261,25 @@ Result<UniqueId> makeId(const Settings& settings) {
   return tooManyIds(most, files.rlim_cur);
 }
 
-void decline(const UniqueId& id, int nranks, int rank, const Status& why, const Settings& settings) {
-  tellDecline(id, nranks, rank, why, settings);
+void decline(const UniqueId& id, int nranks, int rank, const Status& why, const Settings& settings) noexcept {
+  tellDecline(id, nranks, rank, why, settings.initTimeout);
   awaitHearing(id, endOfHearing());
 }
 
-void tellDecline(const UniqueId& id, int nranks, int rank, const Status& why, const Settings& settings) {
-  declineRendezvous(id, rank, nranks, why, settings.initTimeout);
+void tellDecline(const UniqueId& id, int nranks, int rank, const Status& why,
+                 std::chrono::milliseconds limit) noexcept {
+  try {
+    declineRendezvous(id, rank, nranks, why, limit);
+  } catch (const std::bad_alloc&) {
+  }
 }
 
-void awaitHearing(const UniqueId& id, std::chrono::steady_clock::time_point end) {
-  Process::get().awaitMeeting(id.job(), std::chrono::duration_cast<std::chrono::milliseconds>(
-                                            end - std::chrono::steady_clock::now()));
+void awaitHearing(const UniqueId& id, std::chrono::steady_clock::time_point end) noexcept {
+  try {
+    Process::get().awaitMeeting(id.job(), std::chrono::duration_cast<std::chrono::milliseconds>(
+                                              end - std::chrono::steady_clock::now()));
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 std::chrono::steady_clock::time_point endOfHearing() {
