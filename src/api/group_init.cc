@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <new>
 #include <system_error>
@@ -18,6 +19,9 @@
 
 namespace tutti {
 namespace {
+
+// For a group to tell the processes of its ids, some of which may stand still.
+constexpr std::chrono::milliseconds kTelling{5000};
 
 struct Joined {
   std::unique_ptr<Communicator> communicator;
@@ -62,10 +66,15 @@ Status failureOf(const NotedInit& init, const Status& why) noexcept {
 
 }  // namespace
 
+// All tellings together take no longer than one alone: each has its share of the time that is left.
 void declineInits(std::span<const NotedInit> inits, const Status& why) noexcept {
-  for (const NotedInit& init : inits) {
-    if (init.forks == Process::forks())
-      tellDecline(init.id, init.nranks, init.rank, why, init.settings.initTimeout);
+  const auto endOfTelling = std::chrono::steady_clock::now() + kTelling;
+  for (auto left = inits; !left.empty(); left = left.subspan(1)) {
+    const NotedInit& init = left.front();
+    if (init.forks != Process::forks()) continue;
+    const auto share = std::chrono::duration_cast<std::chrono::milliseconds>(
+        (endOfTelling - std::chrono::steady_clock::now()) / static_cast<int>(left.size()));
+    tellDecline(init.id, init.nranks, init.rank, why, std::min(share, init.settings.initTimeout));
   }
   const auto end = endOfHearing();
   for (const NotedInit& init : inits) {

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <new>
 #include <string>
@@ -334,6 +335,50 @@ TEST(Wrong, AGroupThatBeginsNothingIsToldToAll) {
   trouble.result = tuttiInvalidArgument;
   trouble.parts = {"nothing of the group was begun", "tuttiBarrier", "comm is NULL"};
   EXPECT_EQ(toldToAll(trouble), "");
+}
+
+bool isStopped(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  return has(text, ") T ");
+}
+
+// However many of its ids the group has.
+TEST(Wrong, AGroupThatBeginsNothingWaitsOnceForAProcessThatStandsStill) {
+  constexpr int kIds = 4;
+  struct Maker {
+    std::array<tuttiUniqueId, kIds> ids;
+    std::atomic<pid_t> pid{0};
+  };
+  void* const memory =
+      mmap(nullptr, sizeof(Maker), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto* const maker = new (memory) Maker;
+  EXPECT_EQ(runProcesses(2,
+                         [&](int process, const tuttiUniqueId&) -> std::string {
+                           if (process == 0) {
+                             for (tuttiUniqueId& id : maker->ids) tuttiGetUniqueId(&id);
+                             maker->pid = getpid();
+                             raise(SIGSTOP);
+                             return "";
+                           }
+                           while (maker->pid == 0 || !isStopped(maker->pid)) std::this_thread::sleep_for(1ms);
+                           tuttiConfig_t config = patientConfig();
+                           config.initTimeoutMs = 2000;
+                           tuttiComm_t comm = nullptr;
+                           tuttiGroupStart();
+                           for (const tuttiUniqueId& id : maker->ids)
+                             for (int rank = 0; rank < kRanks; ++rank)
+                               tuttiCommInitRankConfig(&comm, kRanks, id, rank, &config);
+                           tuttiBarrier(nullptr, nullptr);
+                           const auto begin = Clock::now();
+                           const tuttiResult_t result = tuttiGroupEnd();
+                           const std::chrono::duration<double> took = Clock::now() - begin;
+                           kill(maker->pid, SIGCONT);
+                           if (result != tuttiInvalidArgument) return tuttiGetLastError(nullptr);
+                           return took.count() < kAtOnce ? "" : "took " + std::to_string(took.count()) + " s";
+                         }),
+            "");
 }
 
 // ---- The program's own all-gather
