@@ -16,6 +16,7 @@
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -33,6 +34,7 @@
 #include "runtime/rendezvous/local_socket.h"
 #include "runtime/rendezvous/meeting.h"
 #include "runtime/rendezvous/outcome.h"
+#include "runtime/rendezvous/places.h"
 #include "runtime/rendezvous/rendezvous.h"
 
 // After connection.h, which says how Asio is to be compiled.
@@ -57,6 +59,9 @@ milliseconds millisecondsOf(std::uint64_t told) {
       static_cast<std::int64_t>(std::min(told, static_cast<std::uint64_t>(kLongest.count()))));
 }
 
+// Of all meetings of the process. A meeting without any may have one more, so that no other keeps a rank from it.
+Places placesOfOthers;
+
 // Strangers may not take the descriptors that the process needs itself.
 std::size_t placesForStrangers() {
   rlimit files{};
@@ -78,6 +83,7 @@ class RendezvousHost::Service {
   bool isOver() const { return over_.load(); }
   bool hasFailed() const { return failed_.load(); }
   bool isOfThisProcess() const { return getpid() == owner_; }
+  bool hasSpare();
   void startThread();
 
  private:
@@ -94,8 +100,8 @@ class RendezvousHost::Service {
 
   asio::awaitable<void> hasPlace();
   void makeRoom();
+  bool hasPlaceForOther();
   void vacate(const Connection& connection);
-  bool hasSpare();
   Status noRoom(const char* what, int error) const;
   Status cannotGoOn(int error) const;
   void welcomeStranger(FileDescriptor socket);
@@ -127,6 +133,7 @@ class RendezvousHost::Service {
   const milliseconds toldLate_;
   const std::size_t places_ = placesForStrangers();
   const pid_t owner_ = getpid();
+  const uid_t user_ = geteuid();
 
   // The thread's own, from here to thread_; before all that lives in it.
   asio::io_context loop_{1};
@@ -140,7 +147,9 @@ class RendezvousHost::Service {
   const std::string withoutMemory_ = encodeFailure(cannotGoOn(ENOMEM));  // to be sent then
   Clock::time_point deadlineAt_ = Clock::time_point::max();
   std::set<ConnectionPointer> connections_;
-  std::deque<ConnectionPointer> unknown_;  // of them, those that have not shown the key; oldest first
+  // Of them, those that have not shown the key, oldest first: of the host's own user, and of others.
+  std::deque<ConnectionPointer> unknown_;
+  std::deque<ConnectionPointer> others_;
   Meeting meeting_;
   std::vector<ConnectionPointer> members_;  // by rank
   std::optional<int> giving_;               // the rank that was asked for its descriptors
@@ -273,44 +282,62 @@ asio::awaitable<void> RendezvousHost::Service::accept() {
   }
 }
 
-// For one that comes: the oldest stranger gives its place, when it has had the time to show who it is. However fast
-// strangers come, a rank gets so far.
+// When it has had the time to show who it is.
+Clock::time_point mayGoAt(Connection& stranger) {
+  return stranger.patience().expiry() - kPatience + kToProve;
+}
+
+// For one that comes: the oldest stranger gives its place, when it may. However fast strangers come, a rank gets so
+// far.
 asio::awaitable<void> RendezvousHost::Service::hasPlace() {
   while (!ended_ && unknown_.size() >= places_) {
-    const auto itsTime = unknown_.front()->patience().expiry() - kPatience + kToProve;
-    if (Clock::now() >= itsTime) {
-      makeRoom();
+    Connection& oldest = *unknown_.front();
+    if (Clock::now() >= mayGoAt(oldest)) {
+      turnAway(oldest, &Strangers::displaced, "displaced");
     } else {
-      room_.expires_at(itsTime);
+      room_.expires_at(mayGoAt(oldest));
       co_await waitFor(room_);
     }
   }
 }
 
+// Nobody waits for a place of one of another user, because those of the host's own come in the same queue.
+bool RendezvousHost::Service::hasPlaceForOther() {
+  if (others_.empty()) return placesOfOthers.take(std::numeric_limits<std::size_t>::max());
+  if (placesOfOthers.take(places_)) return true;
+  if (Clock::now() < mayGoAt(*others_.front())) return false;
+  turnAway(*others_.front(), &Strangers::displaced, "displaced");
+  return hasPlaceForOther();
+}
+
 void RendezvousHost::Service::vacate(const Connection& connection) {
-  std::erase_if(unknown_, [&](const ConnectionPointer& other) { return other.get() == &connection; });
+  const auto isIt = [&](const ConnectionPointer& other) { return other.get() == &connection; };
+  std::erase_if(unknown_, isIt);
+  if (std::erase_if(others_, isIt) != 0) placesOfOthers.giveBack();
   room_.cancel();
 }
 
 // The oldest stranger gives its place; when there is none, the spare one is for whoever comes.
 void RendezvousHost::Service::makeRoom() {
-  if (!unknown_.empty())
-    turnAway(*unknown_.front(), &Strangers::displaced, "displaced");
+  const auto& strangers = others_.empty() ? unknown_ : others_;
+  if (!strangers.empty())
+    turnAway(*strangers.front(), &Strangers::displaced, "displaced");
   else
     spare_.close();
 }
 
 void RendezvousHost::Service::welcomeStranger(FileDescriptor socket) {
-  const auto connection =
-      std::make_shared<Connection>(loop_, std::move(socket), [this] { changed_.cancel(); });
+  auto connection = std::make_shared<Connection>(loop_, std::move(socket), [this] { changed_.cancel(); });
+  const bool isOwn = connection->peer().uid == user_;
+  if (!isOwn && !hasPlaceForOther()) return turnAway(*connection, &Strangers::displaced, "displaced");
+  (isOwn ? unknown_ : others_).push_back(connection);
   connections_.insert(connection);
-  unknown_.push_back(connection);
   connection->patience().expires_after(kPatience);
   connection->patience().async_wait([this, weak = std::weak_ptr(connection)](std::error_code cancelled) {
     const ConnectionPointer silent = cancelled ? nullptr : weak.lock();
     if (silent != nullptr && !silent->known) turnAway(*silent, &Strangers::silent, "silent");
   });
-  spawn(loop_, serve(connection));
+  spawn(loop_, serve(std::move(connection)));
 }
 
 // One that was not a rank, as far as is known.
@@ -343,6 +370,8 @@ asio::awaitable<void> RendezvousHost::Service::serve(ConnectionPointer connectio
     lost(*connection);
   }
   connections_.erase(connection);
+  connection.reset();
+  if (!ended_ && !meeting_.isComplete()) hasSpare();  // whose place may have been this one
 }
 
 // Whether the peer shows that it holds the key.
@@ -586,6 +615,7 @@ Result<std::unique_ptr<RendezvousHost>> RendezvousHost::start(const UniqueId& id
   // The walls of Asio: it throws when there is no descriptor or no thread to be had.
   try {
     auto service = std::make_unique<Service>(id, std::move(listener).value(), deadline, toldLate);
+    if (!service->hasSpare()) return refused("no place for the ranks to meet at", "eventfd", errno);
     service->startThread();
     return std::unique_ptr<RendezvousHost>(new RendezvousHost(std::move(service)));
   } catch (const std::system_error& error) {

@@ -15,8 +15,10 @@
 // - When it fails, all ranks that are there, and those that come later, get the same first cause; a rank that
 //   failed by itself keeps its own text. Exceptions: ranks whose host process has ended say that.
 // - Every wait ends: at the deadline, and within half a second after it for the text of who is missing.
-// - Who does not hold the key changes nothing: it has 5 s, small bounded buffers, and one of at most 64 places. When
-//   more come, the oldest goes, but not before it has had 0.2 s to prove the key.
+// - Who does not hold the key has 5 s, small bounded buffers, and one of at most 64 places: of each meeting for the host's
+//   user, of all meetings of the process for other users. When more come, the oldest goes, but not before it has had
+//   0.2 s to prove the key; until then another user's newcomer is sent away, and a rank comes again. So other users
+//   keep no rank of the host's user out, but, as long as they come in a crowd, perhaps one of another user.
 #pragma once
 
 #include <chrono>
@@ -64,7 +66,7 @@ class RendezvousHost {
     std::uint64_t silent = 0;   // said too little in 5 s
     std::uint64_t garbage = 0;  // did not speak the protocol, or left in the middle
     std::uint64_t wrongKey = 0;
-    std::uint64_t displaced = 0;  // had to go, because too many came after them
+    std::uint64_t displaced = 0;  // had to go, because there were too many
     std::string last;             // "pid 1234, uid 1000: wrong key", for a message
   };
 

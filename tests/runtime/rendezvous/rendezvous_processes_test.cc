@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 
+#include "runtime/rendezvous/local_socket.h"
 #include "runtime/rendezvous/rendezvous.h"
 #include "tests/runtime/rendezvous/gathering.h"
 
@@ -164,6 +165,47 @@ TEST_F(ProcessRendezvous, AHostWithoutDescriptorsTellsAll) {
     children.emplace_back([&, rank] { return gather(id_, rank, 3, kLong, nullptr, [](int) { return 0u; }); });
   allSay(children, Code::systemError,
          "(pid " + std::to_string(host.pid()) + ") has no room for another rank: Too many open files");
+}
+
+// It says so when it is made, not to ranks that it cannot let in.
+TEST_F(ProcessRendezvous, AHostThatCannotTellAnybodyIsNotMade) {
+  Child child([&]() -> Status {
+    // A sanitizer looks at types through a pipe, once.
+    TUTTI_TRY(statusOf(RendezvousHost::start(UniqueId::make().value(), kLong)));
+    takeAllDescriptors();
+    for (const int last : {63, 62, 61}) close(last);
+    for (int free = 3; free < RendezvousHost::kDescriptors; ++free) {  // with fewer there is no event loop
+      const auto started = RendezvousHost::start(id_, kLong);
+      if (started.isOk()) return Status(Code::internalError, "with " + std::to_string(free) + " descriptors");
+      if (!has(started.status(), "(ulimit -n)")) return started.status();
+      close(63 - free);
+    }
+    return statusOf(RendezvousHost::start(id_, kLong));
+  });
+  const Status status = child.answer();
+  EXPECT_TRUE(status.isOk()) << status.message();
+}
+
+// One whose place was the spare one, which somebody else takes when it has gone.
+TEST_F(ProcessRendezvous, AStrangerDoesNotTakeTheSparePlaceAway) {
+  Child host([&]() -> Status {
+    const auto started = RendezvousHost::start(id_, kLong);
+    TUTTI_TRY(statusOf(started));
+    takeAllDescriptors();
+    comesTrue([&] { return started.value()->strangers().garbage == 1; });
+    std::this_thread::sleep_for(200ms);
+    takeAllDescriptors();
+    comesTrue([&] { return started.value()->isOver(); }, kLong);
+    return Status();
+  });
+  ASSERT_TRUE(comesTrue([this] { return socketListens(id_.socketName()); }));
+  std::this_thread::sleep_for(200ms);
+  const std::string garbage(64, '\0');
+  const Connected stranger = connectTo(id_.socketName());
+  ASSERT_EQ(sendPart(stranger.socket.get(), garbage, {}).moved, Moved::some);
+  std::this_thread::sleep_for(1000ms);
+  const Status status = gather(id_, 0, 2, 5s);
+  EXPECT_TRUE(has(status, "has no room for another rank")) << status.message();
 }
 
 // For all threads of this process, from now on.

@@ -1,5 +1,6 @@
 // Whoever does not hold the key changes nothing for the job: it is silent, talks garbage, replays, reflects,
 // guesses, or comes a thousand times.
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -312,6 +313,55 @@ TEST_F(Strangers, AFloodDuringTheJob) {
   theJobIsWell(8);
   stop = true;
   flood.join();
+}
+
+// Connects so often to each of these as another user, and stays until the test ends.
+Child silenceOfAnotherUser(const std::vector<UniqueId>& ids, int times) {
+  return Child([&ids, times]() -> Status {
+    rlimit files{};
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    constexpr uid_t kNobody = 65534;
+    if (setresuid(kNobody, kNobody, kNobody) != 0) return Status(Code::systemError, "setresuid");
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // which a change of user takes away
+    std::vector<FileDescriptor> open;
+    for (int i = 0; i < times; ++i) {
+      for (const UniqueId& id : ids) open.push_back(connectTo(id.socketName()).socket);
+    }
+    for (;;) pause();
+    return Status();
+  });
+}
+
+TEST_F(Strangers, OfAnotherUserKeepNoneOfTheHostsUserWaiting) {
+  if (getuid() != 0) GTEST_SKIP() << "not root, so there is no other user";
+  const std::vector<UniqueId> ids = {id_};
+  const Child strangers = silenceOfAnotherUser(ids, 4000);
+  ASSERT_TRUE(comesTrue([&] { return host_->strangers().displaced > 0; }));
+  const auto began = Clock::now();
+  theJobIsWell();
+  EXPECT_LT(Clock::now() - began, 6s) << "4000 places of 0.2 s each, 64 at a time, are 12 s";
+}
+
+TEST_F(Strangers, OfAnotherUserHaveOneNumberOfPlacesForAllMeetings) {
+  if (getuid() != 0) GTEST_SKIP() << "not root, so there is no other user";
+  constexpr int kMeetings = 4;
+  std::vector<UniqueId> ids;
+  std::vector<std::unique_ptr<RendezvousHost>> hosts;
+  for (int i = 0; i < kMeetings; ++i) {
+    ids.push_back(UniqueId::make().value());
+    hosts.push_back(RendezvousHost::start(ids.back(), kLong).value());
+  }
+  const int before = openDescriptors();
+  const Child strangers = silenceOfAnotherUser(ids, 200);
+  for (const auto& host : hosts) ASSERT_TRUE(comesTrue([&] { return host->strangers().displaced > 100; }));
+  EXPECT_LE(openDescriptors(), before + 64 + 3 * kMeetings)
+      << "one more for each meeting, and one on its way out";
+  for (const UniqueId& id : ids) {
+    for (const Status& status : gatherInThreads(id, ranksBelow(3), 3))
+      EXPECT_TRUE(status.isOk()) << status.message();
+  }
 }
 
 // Something else listens in the host's place.
