@@ -69,24 +69,29 @@ std::size_t placesForStrangers() {
   return std::clamp<std::size_t>(files.rlim_cur / 4, 4, kMostStrangers);
 }
 
-}  // namespace
+// What a meeting shows of itself. Any thread.
+struct Shown {
+  std::mutex mutex;  // guards strangers
+  RendezvousHost::Strangers strangers;
+  std::atomic<bool> failed{false};
+  std::atomic<bool> over{false};
+};
 
-class RendezvousHost::Service {
+// All that a meeting takes of the process. The thread's own, but for stop() while it runs.
+class Conductor {
  public:
-  Service(const UniqueId& id, FileDescriptor listener, milliseconds deadline, milliseconds toldLate);
-  ~Service();
+  Conductor(const UniqueId& id, FileDescriptor listener, milliseconds deadline, milliseconds toldLate,
+            Shown& shown);
+  ~Conductor();
 
-  Strangers strangers() const {
-    const std::lock_guard lock(mutex_);
-    return strangers_;
-  }
-  bool isOver() const { return over_.load(); }
-  bool hasFailed() const { return failed_.load(); }
-  bool isOfThisProcess() const { return getpid() == owner_; }
   bool hasSpare();
-  void startThread();
+  void run() noexcept;
+  // From another thread; run() returns soon.
+  void stop() noexcept;
 
  private:
+  using Strangers = RendezvousHost::Strangers;
+
   asio::awaitable<void> accept();
   asio::awaitable<void> serve(ConnectionPointer connection);
   asio::awaitable<bool> knows(Connection& connection);
@@ -113,7 +118,6 @@ class RendezvousHost::Service {
   void fail(const Status& why);
   void endAfter(milliseconds time);
   void end();
-  void run() noexcept;
   void giveUp(const std::string& failure) noexcept;
 
   // Whether the others wait for it now.
@@ -134,9 +138,9 @@ class RendezvousHost::Service {
   const std::size_t places_ = placesForStrangers();
   const pid_t owner_ = getpid();
   const uid_t user_ = geteuid();
+  Shown& shown_;
 
-  // The thread's own, from here to thread_; before all that lives in it.
-  asio::io_context loop_{1};
+  asio::io_context loop_{1};  // before all that lives in it
   FileDescriptor listener_;
   Events arrivals_;              // of listener_: goes first
   FileDescriptor spare_;         // its place is for a rank that has to be told that there is no other
@@ -158,61 +162,52 @@ class RendezvousHost::Service {
   std::optional<Status> failure_;           // the first cause
   bool done_ = false;                       // all have all
   bool ended_ = false;
-
-  mutable std::mutex mutex_;  // guards strangers_
-  Strangers strangers_;
-  std::atomic<bool> over_{false};
-  std::atomic<bool> failed_{false};  // as failure_, for others
-  std::thread thread_;
 };
 
-RendezvousHost::Service::Service(const UniqueId& id, FileDescriptor listener, milliseconds deadline,
-                                 milliseconds toldLate)
+Conductor::Conductor(const UniqueId& id, FileDescriptor listener, milliseconds deadline,
+                     milliseconds toldLate, Shown& shown)
     : id_(id),
       deadlineOfAll_(std::clamp(deadline, milliseconds(1), kLongest)),
       toldLate_(std::clamp(toldLate, milliseconds(1), kLongest)),
+      shown_(shown),
       listener_(std::move(listener)),
       arrivals_(loop_, listener_.get()),
       spare_(eventfd(0, EFD_CLOEXEC)),
       room_(loop_),
       deadline_(loop_),
       changed_(loop_, Clock::time_point::max()),
-      ending_(loop_) {}
+      ending_(loop_) {
+  spawn(loop_, accept());
+  spawn(loop_, conduct());
+}
 
-RendezvousHost::Service::~Service() {
-  if (!thread_.joinable()) return;
+Conductor::~Conductor() {
+  for (std::size_t i = 0; i < others_.size(); ++i) placesOfOthers.giveBack();
+}
+
+void Conductor::stop() noexcept {
   try {
-    if (!over_.load()) asio::post(loop_, [this] { done_ ? endAfter(kLastWords) : end(); });
+    asio::post(loop_, [this] { done_ ? endAfter(kLastWords) : end(); });
   } catch (const std::bad_alloc&) {
     loop_.stop();  // the ranks see their connections end
   }
-  thread_.join();
-}
-
-void RendezvousHost::Service::startThread() {
-  spawn(loop_, accept());
-  spawn(loop_, conduct());
-  thread_ = quietThread([this] { run(); });
 }
 
 // What Asio or the standard library throws ends the rendezvous.
-void RendezvousHost::Service::run() noexcept {
-  pthread_setname_np(pthread_self(), "tutti-meet");
+void Conductor::run() noexcept {
   try {
     try {
       loop_.run();
-      members_.clear();  // the last sockets that have the name
     } catch (const std::system_error& error) {
       giveUp(encodeFailure(cannotGoOn(error.code().value())));
     }
   } catch (...) {
     giveUp(withoutMemory_);
   }
-  over_.store(true);
 }
 
 // Tells those who are there, as far as it goes without memory; who is still to come finds nobody.
-void RendezvousHost::Service::giveUp(const std::string& failure) noexcept {
+void Conductor::giveUp(const std::string& failure) noexcept {
   arrivals_.release();
   listener_.close();
   for (const ConnectionPointer& connection : connections_) {
@@ -222,7 +217,7 @@ void RendezvousHost::Service::giveUp(const std::string& failure) noexcept {
 }
 
 // Cancels all waits, so that every coroutine and then the thread ends.
-void RendezvousHost::Service::end() {
+void Conductor::end() {
   if (ended_) return;
   ended_ = true;
   arrivals_.release();
@@ -234,7 +229,7 @@ void RendezvousHost::Service::end() {
   for (const ConnectionPointer& connection : connections_) connection->close();
 }
 
-void RendezvousHost::Service::endAfter(milliseconds time) {
+void Conductor::endAfter(milliseconds time) {
   if (ended_) return;  // nothing may keep the loop alive
   ending_.expires_after(time);
   ending_.async_wait([this](std::error_code cancelled) {
@@ -244,25 +239,25 @@ void RendezvousHost::Service::endAfter(milliseconds time) {
 
 // ---- Connections
 
-bool RendezvousHost::Service::hasSpare() {
+bool Conductor::hasSpare() {
   if (!spare_) spare_ = FileDescriptor(eventfd(0, EFD_CLOEXEC));
   return static_cast<bool>(spare_);
 }
 
-Status RendezvousHost::Service::noRoom(const char* what, int error) const {
+Status Conductor::noRoom(const char* what, int error) const {
   return Status(Code::systemError,
                 fmt::format("the process that made the unique id (pid {}) has no room for {}: {}. {}, there",
                             owner_, what, std::strerror(error), remedyFor("accept4", error)));
 }
 
-Status RendezvousHost::Service::cannotGoOn(int error) const {
+Status Conductor::cannotGoOn(int error) const {
   return Status(Code::systemError,
                 fmt::format("the process that made the unique id (pid {}) has given up the meeting: {}. {}, "
                             "there, and make a new unique id",
                             owner_, std::strerror(error), remedyFor("epoll_ctl", error)));
 }
 
-asio::awaitable<void> RendezvousHost::Service::accept() {
+asio::awaitable<void> Conductor::accept() {
   for (bool waited = false; !ended_;) {
     // Before each one, so that in a flood those that were turned away get to close their sockets.
     co_await arrivals_.wait(asio::posix::stream_descriptor::wait_read);
@@ -289,7 +284,7 @@ Clock::time_point mayGoAt(Connection& stranger) {
 
 // For one that comes: the oldest stranger gives its place, when it may. However fast strangers come, a rank gets so
 // far.
-asio::awaitable<void> RendezvousHost::Service::hasPlace() {
+asio::awaitable<void> Conductor::hasPlace() {
   while (!ended_ && unknown_.size() >= places_) {
     Connection& oldest = *unknown_.front();
     if (Clock::now() >= mayGoAt(oldest)) {
@@ -302,7 +297,7 @@ asio::awaitable<void> RendezvousHost::Service::hasPlace() {
 }
 
 // Nobody waits for a place of one of another user, because those of the host's own come in the same queue.
-bool RendezvousHost::Service::hasPlaceForOther() {
+bool Conductor::hasPlaceForOther() {
   if (others_.empty()) return placesOfOthers.take(std::numeric_limits<std::size_t>::max());
   if (placesOfOthers.take(places_)) return true;
   if (Clock::now() < mayGoAt(*others_.front())) return false;
@@ -310,7 +305,7 @@ bool RendezvousHost::Service::hasPlaceForOther() {
   return hasPlaceForOther();
 }
 
-void RendezvousHost::Service::vacate(const Connection& connection) {
+void Conductor::vacate(const Connection& connection) {
   const auto isIt = [&](const ConnectionPointer& other) { return other.get() == &connection; };
   std::erase_if(unknown_, isIt);
   if (std::erase_if(others_, isIt) != 0) placesOfOthers.giveBack();
@@ -318,7 +313,7 @@ void RendezvousHost::Service::vacate(const Connection& connection) {
 }
 
 // The oldest stranger gives its place; when there is none, the spare one is for whoever comes.
-void RendezvousHost::Service::makeRoom() {
+void Conductor::makeRoom() {
   const auto& strangers = others_.empty() ? unknown_ : others_;
   if (!strangers.empty())
     turnAway(*strangers.front(), &Strangers::displaced, "displaced");
@@ -326,7 +321,7 @@ void RendezvousHost::Service::makeRoom() {
     spare_.close();
 }
 
-void RendezvousHost::Service::welcomeStranger(FileDescriptor socket) {
+void Conductor::welcomeStranger(FileDescriptor socket) {
   auto connection = std::make_shared<Connection>(loop_, std::move(socket), [this] { changed_.cancel(); });
   const bool isOwn = connection->peer().uid == user_;
   if (!isOwn && !hasPlaceForOther()) return turnAway(*connection, &Strangers::displaced, "displaced");
@@ -341,17 +336,17 @@ void RendezvousHost::Service::welcomeStranger(FileDescriptor socket) {
 }
 
 // One that was not a rank, as far as is known.
-void RendezvousHost::Service::turnAway(Connection& connection, std::uint64_t Strangers::*reason,
-                                       const char* text) {
+void Conductor::turnAway(Connection& connection, std::uint64_t Strangers::*reason, const char* text) {
   vacate(connection);
   if (connection.isClosed()) return;
   connection.close();
-  const std::lock_guard lock(mutex_);
-  ++(strangers_.*reason);
-  strangers_.last = fmt::format("pid {}, uid {}: {}", connection.peer().pid, connection.peer().uid, text);
+  const std::lock_guard lock(shown_.mutex);
+  ++(shown_.strangers.*reason);
+  shown_.strangers.last =
+      fmt::format("pid {}, uid {}: {}", connection.peer().pid, connection.peer().uid, text);
 }
 
-asio::awaitable<void> RendezvousHost::Service::serve(ConnectionPointer connection) {
+asio::awaitable<void> Conductor::serve(ConnectionPointer connection) {
   if (co_await knows(*connection)) {
     connection->frames().expect({FrameType::hello});
     if (co_await hasFrame(*connection)) {
@@ -375,7 +370,7 @@ asio::awaitable<void> RendezvousHost::Service::serve(ConnectionPointer connectio
 }
 
 // Whether the peer shows that it holds the key.
-asio::awaitable<bool> RendezvousHost::Service::knows(Connection& connection) {
+asio::awaitable<bool> Conductor::knows(Connection& connection) {
   const auto nonce = makeNonce();
   if (!nonce.isOk()) co_return false;
   HostHandshake handshake(id_, nonce.value());
@@ -395,7 +390,7 @@ asio::awaitable<bool> RendezvousHost::Service::knows(Connection& connection) {
 }
 
 // Waits for one whole frame. False: there will be none.
-asio::awaitable<bool> RendezvousHost::Service::hasFrame(Connection& connection) {
+asio::awaitable<bool> Conductor::hasFrame(Connection& connection) {
   const Connection::Received received = co_await connection.receive();
   if (received == Connection::Received::dropped) {
     const int error = connection.dropError();
@@ -408,7 +403,7 @@ asio::awaitable<bool> RendezvousHost::Service::hasFrame(Connection& connection) 
   co_return received == Connection::Received::frame;
 }
 
-void RendezvousHost::Service::sendAll(const std::string& frame, const Descriptors& descriptors, int except) {
+void Conductor::sendAll(const std::string& frame, const Descriptors& descriptors, int except) {
   const auto shared = std::make_shared<const std::string>(frame);
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     if (members_[rank] == nullptr) continue;
@@ -419,7 +414,7 @@ void RendezvousHost::Service::sendAll(const std::string& frame, const Descriptor
 // ---- The meeting
 
 // A process that holds the key has said who it is.
-void RendezvousHost::Service::admit(const ConnectionPointer& connection, Hello hello) {
+void Conductor::admit(const ConnectionPointer& connection, Hello hello) {
   connection->becomeKnown();
   connection->patience().cancel();
   meeting_.see(hello.rank, hello.nranks);
@@ -461,7 +456,7 @@ void RendezvousHost::Service::admit(const ConnectionPointer& connection, Hello h
 }
 
 // What a member says. False: it is not to be listened to any more.
-bool RendezvousHost::Service::hear(Connection& connection, Frame frame) {
+bool Conductor::hear(Connection& connection, Frame frame) {
   std::vector<FileDescriptor> arrived = connection.takeDescriptors();
   if (!connection.rank || failure_) return true;  // until it has read its failure and leaves
   switch (frame.type) {
@@ -483,7 +478,7 @@ bool RendezvousHost::Service::hear(Connection& connection, Frame frame) {
 }
 
 // The connection of a process that had said who it is is over.
-void RendezvousHost::Service::lost(Connection& connection) {
+void Conductor::lost(Connection& connection) {
   if (!ended_ && !done_ && connection.rank) fail(meeting_.ended(*connection.rank));
   connection.close();
   if (failure_ && connection.rank) members_[static_cast<std::size_t>(*connection.rank)] = nullptr;
@@ -491,10 +486,10 @@ void RendezvousHost::Service::lost(Connection& connection) {
 }
 
 // Tells all who are there; those who come later are told by admit().
-void RendezvousHost::Service::fail(const Status& why) {
+void Conductor::fail(const Status& why) {
   if (failure_ || done_ || ended_) return;
   failure_ = why;
-  failed_.store(true);
+  shown_.failed.store(true);
   deadline_.cancel();
   for (const ConnectionPointer& member : members_) {
     if (member != nullptr) member->sendLast(encodeFailure(why));
@@ -505,7 +500,7 @@ void RendezvousHost::Service::fail(const Status& why) {
 
 // Waits for a condition that frames and connections change. False: it will not come.
 template <class Condition>
-asio::awaitable<bool> RendezvousHost::Service::until(Condition condition) {
+asio::awaitable<bool> Conductor::until(Condition condition) {
   while (!failure_ && !ended_ && !condition()) {
     co_await waitFor(changed_);
   }
@@ -513,7 +508,7 @@ asio::awaitable<bool> RendezvousHost::Service::until(Condition condition) {
 }
 
 // False: all have been told that there is none.
-bool RendezvousHost::Service::handOutOutcome() {
+bool Conductor::handOutOutcome() {
   spare_.close();  // its place is for this
   auto outcome = makeOutcome();
   if (!outcome.isOk()) {
@@ -529,20 +524,20 @@ bool RendezvousHost::Service::handOutOutcome() {
 }
 
 // Ends when nobody is left who has to be told.
-asio::awaitable<void> RendezvousHost::Service::conduct() {
+asio::awaitable<void> Conductor::conduct() {
   co_await meet();
   while (!ended_ && !(failure_ && haveAllHeard())) co_await waitFor(changed_);
   end();
 }
 
-bool RendezvousHost::Service::haveAllHeard() const {
+bool Conductor::haveAllHeard() const {
   return meeting_.haveAllBeenSeen() &&
          std::all_of(connections_.begin(), connections_.end(), [](const ConnectionPointer& connection) {
            return !connection->known || connection->isClosed() || connection->allSent();
          });
 }
 
-asio::awaitable<void> RendezvousHost::Service::meet() {
+asio::awaitable<void> Conductor::meet() {
   const bool complete = co_await until([this] { return meeting_.isComplete(); });
   if (!complete || !handOutOutcome()) co_return;
   for (int rank = 0; rank < meeting_.nranks(); ++rank) {
@@ -587,7 +582,52 @@ asio::awaitable<void> RendezvousHost::Service::meet() {
   if (sent) end();
 }
 
+}  // namespace
+
 // ---- What others see
+
+class RendezvousHost::Service {
+ public:
+  Service(const UniqueId& id, FileDescriptor listener, milliseconds deadline, milliseconds toldLate)
+      : conductor_(std::make_unique<Conductor>(id, std::move(listener), deadline, toldLate, shown_)) {}
+  ~Service() {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (conductor_ != nullptr) conductor_->stop();
+    }
+    thread_.join();
+  }
+
+  bool hasSpare() { return conductor_->hasSpare(); }  // before startThread()
+  void startThread() {
+    thread_ = quietThread([this] { run(); });
+  }
+
+  bool isOfThisProcess() const { return getpid() == owner_; }
+  Shown& shown() { return shown_; }
+
+ private:
+  void run() noexcept;
+
+  const pid_t owner_ = getpid();
+  Shown shown_;
+  std::mutex mutex_;                      // guards conductor_ against its end
+  std::unique_ptr<Conductor> conductor_;  // ends in the thread
+  std::thread thread_;
+};
+
+void RendezvousHost::Service::run() noexcept {
+  pthread_setname_np(pthread_self(), "tutti-meet");
+  conductor_->run();
+  std::unique_ptr<Conductor> over;
+  {
+    const std::lock_guard lock(mutex_);
+    over = std::move(conductor_);
+  }
+  over.reset();
+  shown_.over.store(true);
+}
 
 RendezvousHost::RendezvousHost(std::unique_ptr<Service> service) : service_(std::move(service)) {}
 
@@ -597,15 +637,16 @@ RendezvousHost::~RendezvousHost() {
 }
 
 RendezvousHost::Strangers RendezvousHost::strangers() const {
-  return service_->strangers();
+  const std::lock_guard lock(service_->shown().mutex);
+  return service_->shown().strangers;
 }
 
 bool RendezvousHost::isOver() const {
-  return service_->isOver();
+  return service_->shown().over.load();
 }
 
 bool RendezvousHost::hasFailed() const {
-  return service_->hasFailed();
+  return service_->shown().failed.load();
 }
 
 Result<std::unique_ptr<RendezvousHost>> RendezvousHost::start(const UniqueId& id, milliseconds deadline,

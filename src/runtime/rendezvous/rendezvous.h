@@ -80,15 +80,16 @@ class RendezvousHost {
     return start(id, deadline, deadline);
   }
 
-  // Ranks that are still in it get an error at once. Takes a few milliseconds; in a forked child nothing.
+  // Ranks that are still in it get an error at once. Takes a few milliseconds, or 200 when all have met and some have
+  // not read so yet; in a forked child nothing.
   ~RendezvousHost();
 
   // Any thread.
   Strangers strangers() const;
-  bool isOver() const;  // the thread has ended
+  bool isOver() const;  // the thread has ended, and nothing is left of what it took
   bool hasFailed() const;
 
-  // What each takes of its process, beside a thread and a connection for each rank.
+  // What each takes of its process until it is over, beside a thread and a connection for each rank.
   static constexpr int kDescriptors = 5;
 
  private:

@@ -19,6 +19,7 @@ TEST_P(Numbers, AllGetAllInRankOrder) {
   for (const Status& status : gatherInThreads(id_, ranksBelow(nranks), nranks))
     EXPECT_TRUE(status.isOk()) << status.message();
   EXPECT_TRUE(comesTrue([this] { return host_->isOver(); })) << "the thread ends with the rendezvous";
+  EXPECT_EQ(openDescriptors(), descriptors_) << "and so does what it took";
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Numbers, testing::Values(1, 2, 3, 8, 32));
@@ -75,6 +76,7 @@ TEST_F(Rendezvous, AFailedOneEndsByItself) {
   startHost(200ms);
   allSay(gatherInThreads(id_, {0}, 2), Code::timeout, "rank 1 of 2");
   EXPECT_TRUE(comesTrue([this] { return host_->isOver(); }));
+  EXPECT_EQ(openDescriptors(), descriptors_);
 }
 
 TEST_F(Rendezvous, DifferentNumbersOfRanksAreNamed) {
