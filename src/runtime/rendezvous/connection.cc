@@ -57,17 +57,21 @@ void Connection::shutdown() {
 
 asio::awaitable<Connection::Received> Connection::receive() {
   while (!closed_) {
+    if (unsent_) co_return Received::unsent;
     const Transfer received = receivePart(socket_.get(), frames_.room(), known ? &arrived_ : nullptr);
     if (received.moved == Moved::blocked) {
       co_await events_.wait(asio::posix::stream_descriptor::wait_read);
     } else if (received.moved == Moved::some) {
-      if (!frames_.advance(received.bytes).isOk()) break;
+      if (const Status status = frames_.advance(received.bytes); !status.isOk()) {
+        garbage_ = status.message();
+        co_return Received::garbage;
+      }
       if (frames_.complete()) co_return Received::frame;
-    } else if (received.moved == Moved::failed && known) {
-      dropError_ = received.error;
-      co_return Received::dropped;
-    } else {
+    } else if (received.moved == Moved::ended) {
       break;
+    } else {
+      error_ = received.error;
+      co_return received.moved == Moved::dropped ? Received::dropped : Received::failed;
     }
   }
   co_return Received::ended;
@@ -100,14 +104,19 @@ bool Connection::sendWhatGoes() {
     const std::string_view rest = std::string_view(*next.frame).substr(next.sent);
     const Transfer sent =
         sendPart(socket_.get(), rest, next.descriptors != nullptr ? *next.descriptors : none);
+    if (!unsent_) sendError_ = sent.error;
     if (sent.moved == Moved::some) {
       next.descriptors = nullptr;
       next.sent += sent.bytes;
       if (next.sent == next.frame->size()) outbox_.pop_front();
     } else if (sent.moved == Moved::ended) {
       outbox_.clear();  // why, the reader of this connection finds out
-    } else {
+    } else if (sent.moved == Moved::blocked || mayPass(sent.error)) {
       return false;
+    } else {
+      outbox_.clear();
+      unsent_ = true;
+      events_.cancel();
     }
   }
   if (last_) ::shutdown(socket_.get(), SHUT_WR);

@@ -59,16 +59,24 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // `whenSent`: called whenever nothing is left to be sent.
   Connection(asio::io_context& loop, FileDescriptor accepted, std::function<void()> whenSent);
 
-  enum class Received { frame, ended, dropped };  // the last: descriptors that were sent; see dropError()
+  enum class Received {
+    frame,    // in frames()
+    ended,    // by the peer, or by close()
+    garbage,  // see garbage()
+    dropped,  // descriptors that were sent: error() as of Moved::dropped
+    failed,   // with error()
+    unsent,   // the other direction: sendError()
+  };
 
-  // One whole frame, then in frames(). `ended` also for one that is not expected, and after close().
+  // Until there is one whole frame, or will be none.
   asio::awaitable<Received> receive();
   FrameAssembler& frames() { return frames_; }
-  int dropError() const { return dropError_; }
+  int error() const { return error_; }
+  const std::string& garbage() const { return garbage_; }
   // Of a stranger no descriptors are taken.
   void becomeKnown() {
     known = true;
-    ::tutti::takeDescriptors(socket_.get());
+    allowDescriptors(socket_.get());
   }
   // Those that have come since the last call.
   std::vector<FileDescriptor> takeDescriptors() { return std::exchange(arrived_, {}); }
@@ -81,6 +89,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // This frame without memory, unless another has been sent in part.
   void sendNow(std::string_view frame) noexcept;
   bool allSent() const { return outbox_.empty(); }
+  int sendError() const { return sendError_; }  // of the last try, or of what is unsent; 0: all went
 
   // Ends all waits; the socket goes with the object.
   void close();
@@ -110,9 +119,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const std::function<void()> whenSent_;
   FrameAssembler frames_;
   std::vector<FileDescriptor> arrived_;
-  int dropError_ = 0;
+  int error_ = 0;
+  int sendError_ = 0;
+  std::string garbage_;
   std::deque<Outgoing> outbox_;
   bool writing_ = false;  // a coroutine does
+  bool unsent_ = false;   // something never will be
   bool last_ = false;     // the end comes after the outbox
   bool closed_ = false;
 };

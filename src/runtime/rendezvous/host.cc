@@ -1,8 +1,8 @@
 // The host's side of the rendezvous: one thread, one event loop, a coroutine for every connection and one that
 // conducts the meeting.
 //
-// No wait here has a deadline of its own: a stranger's patience, the meeting's deadline and the end of the
-// service each cancel all waits of what they end.
+// A wait for a frame has no deadline of its own: a stranger's patience, the meeting's deadline and the end of the
+// meeting each cancel all waits of what they end.
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -109,6 +109,8 @@ class Conductor {
   void vacate(const Connection& connection);
   Status noRoom(const char* what, int error) const;
   Status cannotGoOn(int error) const;
+  Status unsent(const Connection& connection) const;
+  Status whyNoFrame(const Connection& connection, Connection::Received received) const;
   void welcomeStranger(FileDescriptor socket);
   void turnAway(Connection& connection, std::uint64_t Strangers::*reason, const char* text);
   void admit(const ConnectionPointer& connection, Hello hello);
@@ -257,6 +259,37 @@ Status Conductor::cannotGoOn(int error) const {
                             owner_, std::strerror(error), remedyFor("epoll_ctl", error)));
 }
 
+// To a member.
+Status Conductor::unsent(const Connection& connection) const {
+  return Status(Code::systemError,
+                fmt::format("the process that made the unique id (pid {}) could not send to {}: {}", owner_,
+                            meeting_.nameOf(*connection.rank), whySendFailed(connection.sendError())));
+}
+
+// Of a member, although it has not ended.
+Status Conductor::whyNoFrame(const Connection& connection, Connection::Received received) const {
+  const auto notReceived = [&](const std::string& why) {
+    return Status(Code::systemError,
+                  fmt::format("the process that made the unique id (pid {}) could not receive from {}: {}",
+                              owner_, meeting_.nameOf(*connection.rank), why));
+  };
+  const int error = connection.error();
+  switch (received) {
+    case Connection::Received::unsent:
+      return unsent(connection);
+    case Connection::Received::garbage:
+      return meeting_.failed(
+          *connection.rank, Status(Code::internalError,
+                                   fmt::format("sent {}. Use one version of tutti on all ranks; or this is a "
+                                               "fault of tutti: report it",
+                                               connection.garbage())));
+    case Connection::Received::dropped:
+      return error == EACCES ? notReceived(kDropped) : noRoom("the descriptors of a rank", error);
+    default:
+      return notReceived(fmt::format("{}. {}", std::strerror(error), remedyFor("recvmsg", error)));
+  }
+}
+
 asio::awaitable<void> Conductor::accept() {
   for (bool waited = false; !ended_;) {
     // Before each one, so that in a flood those that were turned away get to close their sockets.
@@ -392,15 +425,9 @@ asio::awaitable<bool> Conductor::knows(Connection& connection) {
 // Waits for one whole frame. False: there will be none.
 asio::awaitable<bool> Conductor::hasFrame(Connection& connection) {
   const Connection::Received received = co_await connection.receive();
-  if (received == Connection::Received::dropped) {
-    const int error = connection.dropError();
-    fail(error != EACCES ? noRoom("the descriptors of a rank", error)
-                         : Status(Code::systemError,
-                                  fmt::format("the process that made the unique id (pid {}) did not get all "
-                                              "descriptors of a rank: {}",
-                                              owner_, kDropped)));
-  }
-  co_return received == Connection::Received::frame;
+  if (received == Connection::Received::frame) co_return true;
+  if (connection.rank && received != Connection::Received::ended) fail(whyNoFrame(connection, received));
+  co_return false;
 }
 
 void Conductor::sendAll(const std::string& frame, const Descriptors& descriptors, int except) {
@@ -446,8 +473,9 @@ void Conductor::admit(const ConnectionPointer& connection, Hello hello) {
       if (cancelled || done_) return;
       std::vector<int> silent;
       for (std::size_t rank = 0; rank < members_.size(); ++rank) {
-        if (members_[rank] != nullptr && isSilent(static_cast<int>(rank), *members_[rank]))
-          silent.push_back(static_cast<int>(rank));
+        if (members_[rank] == nullptr || !isSilent(static_cast<int>(rank), *members_[rank])) continue;
+        if (members_[rank]->sendError() != 0) return fail(unsent(*members_[rank]));
+        silent.push_back(static_cast<int>(rank));
       }
       fail(meeting_.late(whole, silent));
     });
@@ -572,8 +600,10 @@ asio::awaitable<void> Conductor::meet() {
   const bool allHaveAll =
       co_await until([&] { return everyone([](const Connection& c) { return c.hasAll; }); });
   if (!allHaveAll) co_return;
-  if (decide(outcome_->front(), Outcome::met) != Outcome::met)
-    co_return;  // by a rank that has gone: see lost()
+  if (decide(outcome_->front(), Outcome::met) != Outcome::met) {
+    fail(meeting_.givenUp());
+    co_return;
+  }
   done_ = true;
   sendAll(encodeFrame(FrameType::done, ""));
   // The deadline still ends this, for a rank that does not read.

@@ -46,6 +46,7 @@ class Joiner {
   // The same at once with the hello of enter(), so that the meeting is not complete in between.
   void enterToFail(const Status& why) { afterHello_ = encodeFailure(why); }
   bool wasTold() const { return told_; }
+  bool isLate() const { return Clock::now() >= limit_; }
   // The host may know this rank, so that it is heard by this connection only.
   bool isIntroduced() const { return introduced_; }
   // For one that has not heard the end. False: then no rank will meet.
@@ -103,10 +104,11 @@ Status Joiner::gone() const {
 Status Joiner::nobody() const {
   return Status(
       Code::remoteError,
-      fmt::format("rank {}: nobody listens at the abstract unix socket @{}. The process that made the unique "
-                  "id has ended, or the id was used before (it serves one communicator), or it was made on "
-                  "another host or in another network namespace",
-                  rank_, id_.socketName()));
+      fmt::format(
+          "rank {}: nobody listens at the abstract unix socket @{}. The process that made the unique "
+          "id has ended, or the id was used before (it serves one communicator, or one try that failed), "
+          "or it was made on another host or in another network namespace",
+          rank_, id_.socketName()));
 }
 
 Status Joiner::late() const {
@@ -143,12 +145,11 @@ Result<bool> Joiner::send(const std::string& frame, const std::vector<FileDescri
       case Moved::ended:
         return false;
       case Moved::failed:
-        // Too many descriptors of this user are under way to others, or no memory for the moment.
-        if (sent.error != ETOOMANYREFS && sent.error != ENOBUFS && sent.error != ENOMEM) {
+      case Moved::dropped:
+        if (!mayPass(sent.error) || isLate()) {
           return Status(Code::systemError, fmt::format("rank {}: sending to {} failed: {}", rank_, host(),
-                                                       std::strerror(sent.error)));
+                                                       whySendFailed(sent.error)));
         }
-        if (Clock::now() >= limit_) return late();
         poll(nullptr, 0, 2);
     }
   }
@@ -173,15 +174,16 @@ Result<bool> Joiner::receive() {
         break;
       case Moved::ended:
         return false;
+      case Moved::dropped:
+        return Status(Code::systemError,
+                      received.error == EACCES
+                          ? fmt::format("not all of another rank's descriptors have come: {}", kDropped)
+                          : fmt::format("no room for another rank's descriptors: too many open files. {}",
+                                        remedyFor("recvmsg", EMFILE)));
       case Moved::failed:
-        return Status(
-            Code::systemError,
-            received.error == EMFILE
-                ? fmt::format("no room for another rank's descriptors: too many open files. {}",
-                              remedyFor("recvmsg", EMFILE))
-            : received.error == EACCES
-                ? fmt::format("not all of another rank's descriptors have come: {}", kDropped)
-                : fmt::format("receiving from {} failed: {}", host(), std::strerror(received.error)));
+        return Status(Code::systemError,
+                      fmt::format("receiving from {} failed: {}. {}", host(), std::strerror(received.error),
+                                  remedyFor("recvmsg", received.error)));
     }
   }
   return true;
@@ -212,7 +214,7 @@ Result<bool> Joiner::knock(const std::string& bytes, std::size_t descriptors) {
                     rank_, host(), proof.status().message()));
   }
   proven_ = true;
-  takeDescriptors(socket_.get());
+  allowDescriptors(socket_.get());
   auto sent = send(encodeFrame(FrameType::proof, proof.value()), none);
   if (!sent.isOk() || !sent.value()) return sent;
 
@@ -262,7 +264,7 @@ Status Joiner::enter(const std::string& bytes, std::size_t descriptors) {
       case Connecting::failed:
         return refused(fmt::format("rank {}: no way to {}", rank_, host()), connected.call, connected.error);
     }
-    if (Clock::now() >= limit_) return late();
+    if (isLate()) return late();
     poll(nullptr, 0, pause);
   }
 }
@@ -307,10 +309,7 @@ Status Joiner::exchange(Contribution mine, const TakeContribution& take) {
   for (int next = 0;;) {
     // When the host does not take what is sent, it may have said why before: so read on, and find the end there.
     const auto received = receive();
-    if (!received.isOk()) {
-      if (received.status().code() != Code::timeout) fail(received.status());
-      return received.status();
-    }
+    TUTTI_TRY(statusOf(received));
     if (!received.value()) return gone();
     const Frame frame = frames_.take();
     Result<bool> sent = true;
@@ -325,11 +324,8 @@ Status Joiner::exchange(Contribution mine, const TakeContribution& take) {
         break;
       case FrameType::contribution: {
         const auto given = decodeContribution(frame.body);
-        const Status taken = given.isOk() ? takeNext(next, given.value(), mine, take) : given.status();
-        if (!taken.isOk()) {
-          fail(taken);
-          return taken;
-        }
+        TUTTI_TRY(statusOf(given));
+        TUTTI_TRY(takeNext(next, given.value(), mine, take));
         if (given.value().descriptors > 0) sent = send(encodeTook(next), none);
         ++next;
         if (next == nranks_ && sent.isOk() && sent.value()) {
@@ -342,6 +338,7 @@ Status Joiner::exchange(Contribution mine, const TakeContribution& take) {
         if (next == nranks_) return Status();
         return outOfOrder();
       default:
+        told_ = true;
         return decodeFailure(frame.body);
     }
     TUTTI_TRY(statusOf(sent));
@@ -390,15 +387,17 @@ Status joinRendezvous(const UniqueId& id, int rank, int nranks, Contribution min
   } catch (const std::bad_alloc&) {
     return declined(Status::outOfMemory());
   }
-  if (entered.code() == Code::systemError && !joiner.wasTold()) return declined(std::move(entered));
+  if (entered.code() == Code::systemError && !joiner.wasTold() && !joiner.isLate())
+    return declined(std::move(entered));
   TUTTI_TRY(entered);
   Status met;
   try {
     met = joiner.exchange(std::move(mine), take);
   } catch (const std::bad_alloc&) {
     met = Status::outOfMemory();
-    joiner.fail(met);
   }
+  // At the deadline the host tells all who is missing.
+  if (!met.isOk() && !joiner.wasTold() && !joiner.isLate()) joiner.fail(met);
   return met.isOk() || joiner.haveMet() ? Status() : met;
 }
 

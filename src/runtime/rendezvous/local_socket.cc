@@ -116,8 +116,20 @@ FileDescriptor acceptFrom(int listener) {
   return FileDescriptor(socket);
 }
 
-void takeDescriptors(int socket) {
+void allowDescriptors(int socket) {
   passRights(socket, 1);
+}
+
+bool mayPass(int error) {
+  return error == ETOOMANYREFS || error == ENOBUFS || error == ENOMEM;
+}
+
+std::string whySendFailed(int error) {
+  if (error == ETOOMANYREFS)
+    return "too many descriptors of this user are under way. End the processes that do not take theirs, or "
+           "raise "
+           "the limit on open files (ulimit -n)";
+  return fmt::format("{}. {}", std::strerror(error), remedyFor("sendmsg", error));
 }
 
 Transfer sendPart(int socket, std::string_view bytes, const std::vector<FileDescriptor>& descriptors) {
@@ -174,7 +186,7 @@ Transfer receivePart(int socket, std::span<char> room, std::vector<FileDescripto
         arrived->push_back(FileDescriptor(number));
       }
     }
-    if ((message.msg_flags & MSG_CTRUNC) != 0) return {Moved::failed, 0, whyDropped(socket)};
+    if ((message.msg_flags & MSG_CTRUNC) != 0) return {Moved::dropped, 0, whyDropped(socket)};
   }
   if (received == 0) return {Moved::ended, 0, 0};
   return {Moved::some, static_cast<std::size_t>(received), 0};

@@ -40,29 +40,33 @@ FileDescriptor acceptFrom(int listener);
 
 // What these functions open takes no descriptors from the other side until this is called, where the kernel can refuse
 // them (Linux 6.16). Dropping one that came can take as long as its sender likes: a socket may linger in it.
-void takeDescriptors(int socket);
+void allowDescriptors(int socket);
 
 enum class Moved {
   some,     // `bytes` of them, at least one
   blocked,  // poll the socket
   ended,    // the peer has closed or died
-  failed,   // errno is in `error`
+  dropped,  // by the kernel, which gives no reason: descriptors. EMFILE: the process has no room for more; else EACCES
+  failed,
 };
 struct Transfer {
   Moved moved = Moved::failed;
   std::size_t bytes = 0;
-  int error = 0;
+  int error = 0;  // of those that are dropped or failed
 };
+
+// What is said of a send that failed with this, and whether the next one may go.
+std::string whySendFailed(int error);
+bool mayPass(int error);
 
 // Descriptors travel with the first byte: none may be given again after that has gone.
 Transfer sendPart(int socket, std::string_view bytes, const std::vector<FileDescriptor>& descriptors);
 
-// Appends descriptors that came along to *arrived; null: the kernel drops them. If it has dropped some all the same,
-// for which it gives no reason: failed, with EMFILE when this process has no room for another one, else with EACCES.
+// Appends descriptors that came along to *arrived; null: none are wanted.
 inline constexpr const char* kDropped =
     "the kernel has dropped some, although there is room for more. A security module (SELinux, AppArmor) may "
     "forbid "
-    "to pass them: look into its log";
+    "to pass them: look into its log";  // EACCES
 Transfer receivePart(int socket, std::span<char> room, std::vector<FileDescriptor>* arrived);
 
 }  // namespace tutti

@@ -75,12 +75,20 @@ Status Meeting::late(std::chrono::milliseconds deadline, const std::vector<int>&
                     durationText(deadline)));
   }
   std::string who;
-  for (const int rank : silent) who += (who.empty() ? "" : ", ") + nameOf(rank);
+  for (const int rank : silent) who += (who.empty() ? "no answer from " : ", ") + nameOf(rank);
   return Status(
       Code::timeout,
-      fmt::format("all {} ranks came, but have not met within {}: no answer from {}. A process that is "
+      fmt::format("all {} ranks came, but have not met within {}: {}. A process that is "
                   "stopped or very slow looks so; or raise initTimeoutMs (TUTTI_INIT_TIMEOUT_MS)",
-                  nranks_, durationText(deadline), who.empty() ? "nobody in particular" : who));
+                  nranks_, durationText(deadline), who.empty() ? "the last answer came too late" : who));
+}
+
+Status Meeting::givenUp() const {
+  return Status(
+      Code::timeout,
+      fmt::format("all {} ranks came, but one of them had given up before it could be told that they "
+                  "have met. Look for its own message, or raise initTimeoutMs (TUTTI_INIT_TIMEOUT_MS)",
+                  nranks_));
 }
 
 Status Meeting::ended(int rank) const {

@@ -45,6 +45,8 @@ class Meeting {
   // What all are told at the end of the deadline: who is missing or, when all came, that those of `silent` no
   // longer answer.
   Status late(std::chrono::milliseconds deadline, const std::vector<int>& silent) const;
+  // When all have all, but one has decided that the meeting has failed.
+  Status givenUp() const;
 
   // What the others are told when a rank's connection ends, or when it has failed by itself.
   Status ended(int rank) const;

@@ -13,7 +13,8 @@
 //   said that it has all and does not hear the end, because the host has died or the deadline has passed, decides
 //   that the meeting has failed. If the host was quicker, it has met with all others.
 // - When it fails, all ranks that are there, and those that come later, get the same first cause; a rank that
-//   failed by itself keeps its own text. Exceptions: ranks whose host process has ended say that.
+//   failed by itself keeps its own text. Exceptions: ranks whose host process has ended say that; those that come when
+//   the host has stopped waiting for them (`toldLate`) find nobody, and say what that can mean.
 // - Every wait ends: at the deadline, and within half a second after it for the text of who is missing.
 // - Who does not hold the key has 5 s, small bounded buffers, and one of at most 64 places: of each meeting for the host's
 //   user, of all meetings of the process for other users. When more come, the oldest goes, but not before it has had

@@ -50,7 +50,7 @@ Transfer received() {
 
 TEST(Dropped, AFullTableIsNamed) {
   const Transfer transfer = received();
-  EXPECT_EQ(transfer.moved, Moved::failed);
+  EXPECT_EQ(transfer.moved, Moved::dropped);
   EXPECT_EQ(transfer.error, EMFILE);
 }
 
@@ -58,7 +58,7 @@ TEST(Dropped, AnythingElseIsNotCalledAFullTable) {
   dropsDescriptors = true;
   const Transfer transfer = received();
   dropsDescriptors = false;
-  EXPECT_EQ(transfer.moved, Moved::failed);
+  EXPECT_EQ(transfer.moved, Moved::dropped);
   EXPECT_EQ(transfer.error, EACCES);
 }
 

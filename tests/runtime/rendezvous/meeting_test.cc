@@ -82,6 +82,15 @@ TEST(Meeting, WhoDoesNotAnswer) {
       << status.message();
 }
 
+TEST(Meeting, NobodyIsSilent) {
+  Meeting meeting;
+  for (const int rank : {0, 1}) ASSERT_TRUE(meeting.admit(member(rank, 2)).isOk());
+  const Status status = meeting.late(1s, {});
+  EXPECT_EQ(status.code(), Code::timeout);
+  EXPECT_NE(status.message().find("within 1 s: the last answer came too late. "), std::string::npos)
+      << status.message();
+}
+
 TEST(Meeting, DeathsAndOwnFailures) {
   Meeting meeting;
   ASSERT_TRUE(meeting.admit(member(2, 3)).isOk());

@@ -208,7 +208,13 @@ TEST_F(ProcessRendezvous, AStrangerDoesNotTakeTheSparePlaceAway) {
   EXPECT_TRUE(has(status, "has no room for another rank")) << status.message();
 }
 
-// For all threads of this process, from now on.
+// For all threads of this process, from now on: what the filter says of the system call.
+template <std::size_t size>
+bool filterCalls(sock_filter (&filter)[size]) {
+  const sock_fprog program = {size, filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+}
 bool refuseToWatch() {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -216,9 +222,18 @@ bool refuseToWatch() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSPC),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
-  const sock_fprog program = {4, filter};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+  return filterCalls(filter);
+}
+bool refuseToSeal() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args) + sizeof(__u64)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_ADD_SEALS, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  return filterCalls(filter);
 }
 
 // The host cannot go on: who is there hears why, and who comes is not kept waiting.
@@ -244,6 +259,20 @@ TEST_F(ProcessRendezvous, AHostThatGivesUpTellsAll) {
   }
   EXPECT_TRUE(has(gather(id_, 1, 3), "nobody listens"));
   EXPECT_LT(Clock::now() - began, kSoon);
+}
+
+// The host cannot decide that they have met, which is as if a rank had decided against it.
+TEST_F(ProcessRendezvous, AMeetingThatWasDecidedAgainstFailsAtOnce) {
+  Child host([&]() -> Status {
+    if (!refuseToSeal()) return Status(Code::systemError, "seccomp");
+    const auto started = RendezvousHost::start(id_, kLong);
+    TUTTI_TRY(statusOf(started));
+    comesTrue([&] { return started.value()->isOver(); }, kLong);
+    return Status();
+  });
+  ASSERT_TRUE(comesTrue([this] { return socketListens(id_.socketName()); }));
+  std::vector<Child> children = ranksAsChildren(id_, ranksBelow(3), 3);
+  allSay(children, Code::timeout, "all 3 ranks came, but one of them had given up");
 }
 
 // What a container calls 1 is another number outside.

@@ -253,6 +253,7 @@ class SlowRank {
     challenge_ = connection_.hear(FrameType::challenge);
   }
   void prove() { connection_.say(encodeFrame(FrameType::proof, joiner_.prove(challenge_).value())); }
+  void say(const std::string& bytes) { connection_.say(bytes); }
   bool isLetIn() {
     connection_.say(helloOf(0, 3));
     return !connection_.isTurnedAway(100ms);
@@ -313,6 +314,17 @@ TEST_F(Strangers, AFloodDuringTheJob) {
   theJobIsWell(8);
   stop = true;
   flood.join();
+}
+
+// Who holds the key and then says what no rank says is no rank that has ended.
+TEST_F(Strangers, GarbageOfAMemberIsToldAsSuch) {
+  SlowRank member(id_);
+  member.prove();
+  ASSERT_TRUE(member.isLetIn());
+  member.say(std::string(64, '\xff'));
+  const Status status = gather(id_, 1, 3);
+  EXPECT_EQ(status.code(), Code::internalError);
+  EXPECT_TRUE(has(status, "rank 0 (pid ") && has(status, ": sent ")) << status.message();
 }
 
 // Connects so often to each of these as another user, and stays until the test ends.
