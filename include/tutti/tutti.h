@@ -230,8 +230,8 @@ typedef void (*tuttiLogCallback_t)(void* context, tuttiLogLevel_t level, const c
 /*
  * The caller's own all-gather, used by tuttiCommInitCallback: puts every rank's mine (bytes bytes) into all
  * (n * bytes bytes, in rank order) on every rank. Answers tuttiSuccess, or an error to end the init with it;
- * any other number ends it with tuttiInvalidUsage. Called by the thread that inits, several times, with the
- * same bytes on every rank each time.
+ * any other number ends it with tuttiInvalidUsage. Called by the thread that inits, once, with the same
+ * bytes on every rank.
  */
 typedef tuttiResult_t (*tuttiAllGatherCallback_t)(void* context, const void* mine, void* all, size_t bytes);
 
@@ -392,9 +392,10 @@ TUTTI_API const char* tuttiGetLastError(tuttiComm_t comm);
 /*
  * Makes an id for one new communicator, to be carried to its other ranks by the caller's own means. The
  * calling process listens at the socket that it names until the ranks have met, so it must stay alive until
- * then, and it need not be a rank. Until then the id takes a thread and 5 descriptors, for an id that no rank ever
- * uses as long as the process lives: a process has at most 1024 of them, and a tenth of its limit on open files.
- * tuttiSystemError beyond that, and without descriptors, random bytes or a thread for it.
+ * then, and it need not be a rank. Until then the id takes a thread and 5 descriptors, and one more for each rank
+ * that has come; for an id that no rank ever uses as long as the process lives: a process has at most 1024 of them,
+ * and a tenth of its limit on open files. tuttiSystemError beyond that, and without descriptors, random bytes or a
+ * thread for it.
  */
 TUTTI_API tuttiResult_t tuttiGetUniqueId(tuttiUniqueId* uniqueId);
 
