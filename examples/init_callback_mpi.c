@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <tutti/tutti.h>
 
-/* Every rank's bytes to all ranks, in their order. Called several times while the communicator is made. */
+/* Every rank's bytes to all ranks, in their order. Called while the communicator is made. */
 static tuttiResult_t allGather(void* context, const void* mine, void* all, size_t bytes) {
   const MPI_Comm world = *(MPI_Comm*)context;
   if (bytes > INT_MAX) return tuttiNotSupported;

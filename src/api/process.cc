@@ -95,8 +95,7 @@ Result<bool> Process::serve(const UniqueId& id, std::size_t most, std::chrono::m
 }
 
 void Process::endMeetings(bool (RendezvousHost::*which)() const) {
-  std::vector<std::unique_ptr<RendezvousHost>>
-      ended;  // behind the lock, because each takes a few milliseconds
+  std::vector<std::unique_ptr<RendezvousHost>> ended;  // behind the lock, because each takes a while
   const std::lock_guard lock(mutex_);
   ended.reserve(shared_->hosts.size());
   for (auto& [job, host] : shared_->hosts) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -148,6 +149,22 @@ inline Status gather(const UniqueId& id, int rank, int nranks, milliseconds dead
   }
   return Status();
 }
+
+// Set in one process, seen in all that were forked since it was made.
+class SharedFlag {
+ public:
+  SharedFlag()
+      : flag_(static_cast<std::atomic<bool>*>(
+            mmap(nullptr, sizeof(*flag_), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
+  SharedFlag(const SharedFlag&) = delete;
+  ~SharedFlag() { munmap(flag_, sizeof(*flag_)); }
+
+  void set() { flag_->store(true); }
+  bool isSet() const { return flag_->load(); }
+
+ private:
+  std::atomic<bool>* const flag_;
+};
 
 // A child of the test, which dies with it. Its body's answer comes back; it must have one within the time given.
 class Child {

@@ -152,14 +152,16 @@ TEST_F(ProcessRendezvous, ARankWithoutDescriptorsTellsAll) {
 }
 
 TEST_F(ProcessRendezvous, AHostWithoutDescriptorsTellsAll) {
+  SharedFlag isFull;
   Child host([&]() -> Status {
     const auto started = RendezvousHost::start(id_, kLong);
     TUTTI_TRY(statusOf(started));
     takeAllDescriptors();
+    isFull.set();
     comesTrue([&] { return started.value()->isOver(); }, kLong);
     return Status();
   });
-  ASSERT_TRUE(comesTrue([this] { return socketListens(id_.socketName()); }));
+  ASSERT_TRUE(comesTrue([&] { return isFull.isSet(); }));
   std::vector<Child> children;
   for (int rank = 0; rank < 3; ++rank)
     children.emplace_back([&, rank] { return gather(id_, rank, 3, kLong, nullptr, [](int) { return 0u; }); });
@@ -188,22 +190,24 @@ TEST_F(ProcessRendezvous, AHostThatCannotTellAnybodyIsNotMade) {
 
 // One whose place was the spare one, which somebody else takes when it has gone.
 TEST_F(ProcessRendezvous, AStrangerDoesNotTakeTheSparePlaceAway) {
+  SharedFlag isFull, isFullAgain;
   Child host([&]() -> Status {
     const auto started = RendezvousHost::start(id_, kLong);
     TUTTI_TRY(statusOf(started));
     takeAllDescriptors();
+    isFull.set();
     comesTrue([&] { return started.value()->strangers().garbage == 1; });
     std::this_thread::sleep_for(200ms);
     takeAllDescriptors();
+    isFullAgain.set();
     comesTrue([&] { return started.value()->isOver(); }, kLong);
     return Status();
   });
-  ASSERT_TRUE(comesTrue([this] { return socketListens(id_.socketName()); }));
-  std::this_thread::sleep_for(200ms);
+  ASSERT_TRUE(comesTrue([&] { return isFull.isSet(); }));
   const std::string garbage(64, '\0');
   const Connected stranger = connectTo(id_.socketName());
   ASSERT_EQ(sendPart(stranger.socket.get(), garbage, {}).moved, Moved::some);
-  std::this_thread::sleep_for(1000ms);
+  ASSERT_TRUE(comesTrue([&] { return isFullAgain.isSet(); }));
   const Status status = gather(id_, 0, 2, 5s);
   EXPECT_TRUE(has(status, "has no room for another rank")) << status.message();
 }
