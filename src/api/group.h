@@ -2,6 +2,8 @@
 // together. Running them is group_run.h's.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "api/boundary.h"
 #include "api/group_init.h"
 #include "api/group_run.h"
+#include "base/cache_lines.h"
 
 namespace tutti {
 
@@ -16,7 +19,11 @@ namespace tutti {
 // communicator is held back.
 class Group {
  public:
-  static bool isOpenHere() { return here_ != nullptr; }
+  Group() { groups_.fetch_add(1, std::memory_order_relaxed); }
+  ~Group() { groups_.fetch_sub(1, std::memory_order_relaxed); }
+  Group(const Group&) = delete;
+
+  static bool isOpenHere() { return groups_.load(std::memory_order_relaxed) != 0 && here_ != nullptr; }
 
   // Opens the group, or one more level of it.
   static Status open();
@@ -41,6 +48,9 @@ class Group {
   // unlike an object with a destructor, can be refused without ending the process.
   static constinit thread_local Group* here_;
   static const Key& madeAtLoad_;
+  // Of all threads; in the child of a fork more than there are. Asked first, because in a shared library what a thread has
+  // of its own is found by a call.
+  alignas(kApart) static inline std::atomic<std::uint32_t> groups_{0};
 
   int depth_ = 0;
   bool threadEnds_ = false;
